@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs and device nodes as plain values. A node is identified by number or inode, never by its path; a minor is not
+// the index that nvidia-smi shows (facts.md 2.1).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/reading.h"
+
+namespace vacate {
+
+enum class NodeRole { gpu, ctl, uvm, uvm_tools, modeset, caps, nvswitch, other };
+/// "nvidia", "nvidiactl", "nvidia-uvm", ...: the word for the role in JSON and in sentences.
+[[nodiscard]] std::string_view describe(NodeRole role) noexcept;
+
+/// Does an open file of this role keep a client, and with it GPU memory, alive (facts.md 2.2)? False for nodes that
+/// belong to the driver but pin no memory (capabilities, switches, tools).
+[[nodiscard]] bool pins_memory(NodeRole role) noexcept;
+
+/// One device node of a GPU driver that this machine has.
+struct DeviceNode {
+  NodeRole role = NodeRole::other;
+  std::string path;                     ///< for display only
+  std::optional<std::uint32_t> minor;   ///< of an nvidiaN node
+  /// Character devices: the device number, equal for every node of that device in every container.
+  std::optional<std::uint64_t> rdev;
+  /// Anything else found under a known name in /dev: the file itself.
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  bool operator==(const DeviceNode&) const = default;
+};
+
+enum class GpuState { ok, lost, reset_required, no_answer };
+[[nodiscard]] std::string_view describe(GpuState state) noexcept;
+
+struct GpuMemory {
+  Reading<Bytes> total, used, reserved, free;
+  bool operator==(const GpuMemory&) const = default;
+};
+
+/// One physical GPU. `index` is the order nvidia-smi shows (NVML); without NVML the order of PCI addresses.
+struct Gpu {
+  unsigned index = 0;
+  std::string uuid;  ///< "GPU-..."; empty where nobody said
+  std::string pci;   ///< "00000000:65:00.0", upper case, eight digits of domain
+  Reading<std::uint32_t> minor;
+  std::string name;
+  GpuState state = GpuState::ok;
+  GpuMemory memory;
+  Reading<bool> persistence;
+  Reading<std::uint32_t> recovery_action;  ///< NVML field 230: 0 none, 1 reset, 2 reboot (facts.md 1.9)
+
+  bool operator==(const Gpu&) const = default;
+};
+
+enum class DriverState { ok, absent, not_loaded, mismatch, denied, no_answer };
+[[nodiscard]] std::string_view describe(DriverState state) noexcept;
+
+struct Driver {
+  std::string vendor = "nvidia";
+  std::string version;
+  DriverState state = DriverState::absent;
+  std::string detail;  ///< for people: why the state is what it is
+  bool operator==(const Driver&) const = default;
+};
+
+enum class ContextKind { compute, graphics, mps };
+[[nodiscard]] std::string_view describe(ContextKind kind) noexcept;
+
+/// The driver says: process `pid` is charged `memory` on GPU `gpu`. A hint only: the pid may be dead or somebody else's by now
+/// (facts.md 1.7). Rows of several lists for one (gpu, pid) are merged: memory is counted once, kinds are kept.
+struct DriverCharge {
+  unsigned gpu = 0;  ///< index
+  std::int32_t pid = 0;
+  Reading<Bytes> memory;
+  std::vector<ContextKind> kinds;  ///< sorted, no duplicates
+  bool operator==(const DriverCharge&) const = default;
+};
+
+}  // namespace vacate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What will be done, in order, with the evidence for each step. Sorted and deterministic: a dry run and the real run of the
+// same snapshot are the same bytes. A refusal is a step too, so that it is always shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/process.h"
+
+namespace vacate {
+
+enum class Action { signal, stop_unit, unlink, refuse };
+[[nodiscard]] std::string_view describe(Action action) noexcept;
+
+/// When a process is asked to end.
+enum class Ask {
+  at_once,
+  at_half_grace,  ///< its root was asked first and may end it
+  after_others,   ///< ends by itself when the others are gone; asked only if it did not
+};
+[[nodiscard]] std::string_view describe(Ask ask) noexcept;
+
+struct Step {
+  unsigned n = 0;  ///< 1..
+  Action action = Action::signal;
+  Ask ask = Ask::at_once;
+  ProcessKey key;
+  std::string title;                 ///< hostile bytes
+  bool holder = true;                ///< false: a relative that holds nothing
+  std::vector<unsigned> gpus;        ///< what it pins, by index
+  std::vector<std::string> because;  ///< every signal cites evidence
+  std::string rule;                  ///< why refused, or what brought the step in: "leftover", "named", "root-of-tree", "relative", ...
+  bool operator==(const Step&) const = default;
+};
+
+struct Plan {
+  std::string id;  ///< 16 hex digits over everything below
+  std::string boot_id;
+  std::uint64_t pid_namespace = 0;
+  std::vector<Step> steps;
+  bool operator==(const Plan&) const = default;
+
+  [[nodiscard]] bool has_action(Action action) const noexcept;
+  [[nodiscard]] bool empty() const noexcept { return steps.empty(); }
+};
+
+}  // namespace vacate

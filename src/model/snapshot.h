@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything one scan saw. Pure stages work on it alone: the same snapshot gives the same bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/device.h"
+#include "model/evidence.h"
+#include "model/process.h"
+
+namespace vacate {
+
+/// Something the scan could not see. `code` is stable for scripts: not-root, hidepid, fd-denied, maps-denied, maps-timeout,
+/// driver-no-answer, list-truncated, foreign-pid-namespace, ...
+struct BlindSpot {
+  std::string code;
+  std::string detail;
+  auto operator<=>(const BlindSpot&) const = default;
+};
+
+struct Visibility {
+  std::vector<BlindSpot> blind_spots;  ///< sorted
+  /// Could every process's descriptors, threads and mappings be read? Pipe proofs and "nobody holds it" rest on it.
+  bool all_references = true;
+  [[nodiscard]] bool complete() const noexcept { return blind_spots.empty(); }
+  bool operator==(const Visibility&) const = default;
+};
+
+struct Host {
+  std::string boot_id;
+  std::string kernel;
+  std::string hostname;
+  std::uint64_t pid_namespace = 0;  ///< inode of the scan's own
+  bool whole_host = false;          ///< this is the host's pid namespace (design.md rule 9)
+  bool operator==(const Host&) const = default;
+};
+
+/// The process that scanned, for protection: it, its ancestors and its session leader are never ended.
+struct Caller {
+  ProcessKey self;
+  std::vector<pid_t> ancestors;  ///< parent first, up to pid 1
+  pid_t session_leader = 0;
+  uid_t uid = 0;                 ///< effective
+  bool root = false;             ///< may signal everybody
+  bool operator==(const Caller&) const = default;
+};
+
+struct Snapshot {
+  Host host;
+  Caller caller;
+  Driver driver;
+  double time = 0;                          ///< seconds since the epoch
+  std::vector<DeviceNode> nodes;
+  std::vector<Gpu> gpus;                    ///< by index
+  std::vector<DriverCharge> charges;        ///< by (gpu, pid)
+  std::vector<Process> processes;           ///< every visible process, by pid
+  std::vector<Reference> references;        ///< by (pid, node, kind)
+  /// Sets of processes that share one open file description of a node that pins memory: each set one client or part of one
+  /// (kcmp). Each sorted, two members at least, sets sorted.
+  std::vector<std::vector<pid_t>> shared_clients;
+  std::vector<std::string> shells;          ///< lines of /etc/shells, resolved
+  Visibility visibility;
+
+  bool operator==(const Snapshot&) const = default;
+
+  /// The process with this pid; nullptr if none was seen.
+  [[nodiscard]] const Process* find(pid_t pid) const noexcept;
+};
+
+}  // namespace vacate
