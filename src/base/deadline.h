@@ -23,7 +23,8 @@ class Deadline {
   [[nodiscard]] Clock::time_point when() const noexcept { return when_; }
   /// What is left, never negative.
   [[nodiscard]] Clock::duration remaining() const noexcept {
-    return std::max(Clock::duration::zero(), when_ == Clock::time_point::max() ? Clock::duration::max() : when_ - Clock::now());
+    return std::max(Clock::duration::zero(),
+                    when_ == Clock::time_point::max() ? Clock::duration::max() : when_ - Clock::now());
   }
   /// For poll(2): milliseconds left, rounded up so that a wait never ends early; -1 for never.
   [[nodiscard]] int poll_timeout_ms() const noexcept {

@@ -18,9 +18,9 @@ enum class Unknown { not_asked, not_supported, no_permission, timed_out, implaus
 template <class T>
 class Reading {
  public:
-  Reading() = default;                                         // unknown: nobody asked
-  Reading(T value) : value_(std::move(value)) {}               // NOLINT(google-explicit-constructor)
-  Reading(Unknown reason) : value_(reason) {}                  // NOLINT(google-explicit-constructor)
+  Reading() = default;                            // unknown: nobody asked
+  Reading(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Reading(Unknown reason) : value_(reason) {}     // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool known() const noexcept { return std::holds_alternative<T>(value_); }
   [[nodiscard]] explicit operator bool() const noexcept { return known(); }

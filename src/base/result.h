@@ -31,9 +31,7 @@ struct Error {
   std::string message;
 
   /// The same error seen from one layer further out: "WHAT: message".
-  [[nodiscard]] Error within(std::string_view what) const {
-    return Error{code, std::string(what) + ": " + message};
-  }
+  [[nodiscard]] Error within(std::string_view what) const { return Error{code, std::string(what) + ": " + message}; }
 };
 
 /// Maps an errno of a system call on /proc, a pidfd or a file to what the caller can do.
@@ -47,7 +45,8 @@ template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
-  Result(Error error) : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 };
 
 /// Result of something done for its effect.
@@ -56,7 +55,8 @@ class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
  public:
   using tl::expected<void, Error>::expected;
   Result() = default;
-  Result(Error error) : tl::expected<void, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : tl::expected<void, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 };
 
 }  // namespace vacate

@@ -29,7 +29,8 @@ std::optional<Quantity> parse_quantity(std::string_view text) noexcept {
   const auto end = text.find_first_not_of("0123456789.");
   const auto digits = text.substr(0, end);
   double number = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
+  const auto [stop, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
   if (error != std::errc{} || stop != digits.data() + digits.size() || digits.empty()) return std::nullopt;
   return Quantity{number, end == std::string_view::npos ? std::string_view{} : text.substr(end)};
 }
@@ -44,7 +45,10 @@ Decoded decode_utf8(std::string_view bytes) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return {first, 1};
-  const std::size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xC2 && first < 0xE0 ? 2 : 0;
+  const std::size_t length = first >= 0xF0 && first < 0xF5   ? 4
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xC2 && first < 0xE0 ? 2
+                                                             : 0;
   if (length == 0 || bytes.size() < length) return {0, 0};
   char32_t point = first & (0xFFU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
@@ -58,9 +62,9 @@ Decoded decode_utf8(std::string_view bytes) noexcept {
 
 /// Characters that a terminal or a reader's eye would obey rather than show: controls, line ends, bidi and zero-width.
 bool is_treacherous(char32_t c) noexcept {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF0 && c <= 0xFFFB) ||
-         (c >= 0xE0000 && c <= 0xE0FFF) || (c & 0xFFFEU) == 0xFFFE;
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xAD || c == 0x61C || c == 0x180E ||
+         (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF ||
+         (c >= 0xFFF0 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE0FFF) || (c & 0xFFFEU) == 0xFFFE;
 }
 
 bool is_wide(char32_t c) noexcept {
@@ -70,9 +74,10 @@ bool is_wide(char32_t c) noexcept {
 }
 
 bool is_combining(char32_t c) noexcept {
-  return (c >= 0x300 && c <= 0x36F) || (c >= 0x483 && c <= 0x489) || (c >= 0x591 && c <= 0x5BD) || (c >= 0x610 && c <= 0x61A) ||
-         (c >= 0x64B && c <= 0x65F) || (c >= 0x1AB0 && c <= 0x1AFF) || (c >= 0x1DC0 && c <= 0x1DFF) ||
-         (c >= 0x20D0 && c <= 0x20FF) || (c >= 0xFE00 && c <= 0xFE0F) || (c >= 0xFE20 && c <= 0xFE2F);
+  return (c >= 0x300 && c <= 0x36F) || (c >= 0x483 && c <= 0x489) || (c >= 0x591 && c <= 0x5BD) ||
+         (c >= 0x610 && c <= 0x61A) || (c >= 0x64B && c <= 0x65F) || (c >= 0x1AB0 && c <= 0x1AFF) ||
+         (c >= 0x1DC0 && c <= 0x1DFF) || (c >= 0x20D0 && c <= 0x20FF) || (c >= 0xFE00 && c <= 0xFE0F) ||
+         (c >= 0xFE20 && c <= 0xFE2F);
 }
 
 std::size_t column_count(char32_t c) noexcept { return is_combining(c) ? 0 : is_wide(c) ? 2 : 1; }
@@ -94,7 +99,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::optional<std::uint64_t> parse_unsigned(std::string_view text) noexcept { return parse_whole<std::uint64_t>(text, 10); }
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) noexcept {
+  return parse_whole<std::uint64_t>(text, 10);
+}
 std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept { return parse_whole<std::uint64_t>(text, 16); }
 std::optional<std::int64_t> parse_signed(std::string_view text) noexcept { return parse_whole<std::int64_t>(text, 10); }
 
@@ -113,7 +120,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
       if (milliseconds <= kLongest) return std::chrono::milliseconds(std::llround(milliseconds));
     }
   }
-  return Error{ErrorCode::malformed, fmt::format("'{}' is not a duration; write it like 10s, 5min or 1h", printable(text, 64))};
+  return Error{ErrorCode::malformed,
+               fmt::format("'{}' is not a duration; write it like 10s, 5min or 1h", printable(text, 64))};
 }
 
 Result<Bytes> parse_size(std::string_view text) {
@@ -131,7 +139,8 @@ Result<Bytes> parse_size(std::string_view text) {
       if (bytes <= kLargest) return Bytes{static_cast<std::uint64_t>(std::llround(bytes))};
     }
   }
-  return Error{ErrorCode::malformed, fmt::format("'{}' is not a size; write it like 90GiB or 512MiB", printable(text, 64))};
+  return Error{ErrorCode::malformed,
+               fmt::format("'{}' is not a size; write it like 90GiB or 512MiB", printable(text, 64))};
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -159,7 +168,8 @@ std::string printable(std::string_view hostile, std::size_t max_bytes) {
     if (length == 0) {
       piece = fmt::format("\\x{:02x}", static_cast<unsigned char>(hostile.front()));
     } else if (is_treacherous(point)) {
-      piece = point < 0x80 ? fmt::format("\\x{:02x}", static_cast<unsigned>(point)) : fmt::format("\\u{{{:04x}}}", static_cast<unsigned>(point));
+      piece = point < 0x80 ? fmt::format("\\x{:02x}", static_cast<unsigned>(point))
+                           : fmt::format("\\u{{{:04x}}}", static_cast<unsigned>(point));
     } else {
       piece = std::string(hostile.substr(0, length));
     }
@@ -195,10 +205,12 @@ std::string elide_middle(std::string_view text, std::size_t columns) {
   std::string head;
   std::string tail;
   std::size_t used = 0;
-  for (auto glyph = glyphs.begin(); glyph != glyphs.end() && used + glyph->second <= head_columns; used += (glyph++)->second)
+  for (auto glyph = glyphs.begin(); glyph != glyphs.end() && used + glyph->second <= head_columns;
+       used += (glyph++)->second)
     head += glyph->first;
   used = 0;
-  for (auto glyph = glyphs.rbegin(); glyph != glyphs.rend() && used + glyph->second <= tail_columns; used += (glyph++)->second)
+  for (auto glyph = glyphs.rbegin(); glyph != glyphs.rend() && used + glyph->second <= tail_columns;
+       used += (glyph++)->second)
     tail.insert(0, glyph->first);
   return head + "..." + tail;
 }

@@ -42,6 +42,7 @@ namespace vacate {
 [[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
 
 /// The candidate closest to `word` by edit distance, if close enough to be a misspelling.
-[[nodiscard]] std::optional<std::string> closest_match(std::string_view word, const std::vector<std::string>& candidates);
+[[nodiscard]] std::optional<std::string> closest_match(std::string_view word,
+                                                       const std::vector<std::string>& candidates);
 
 }  // namespace vacate

@@ -17,19 +17,22 @@ TEST(ParseDuration, AcceptsTheUnitsOfTheCommandLine) {
 }
 
 TEST(ParseDuration, RefusesEverythingElse) {
-  for (const char* text : {"", "10", "s", "-1s", "+1s", "1e3s", "nan", "infs", "1s ", " 1s", "1 s", "1..5s", "10m", "1d", "99999999999999h"})
+  for (const char* text : {"", "10", "s", "-1s", "+1s", "1e3s", "nan", "infs", "1s ", " 1s", "1 s", "1..5s", "10m",
+                           "1d", "99999999999999h"})
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 
 TEST(ParseSize, KnowsBinaryUnitsOnly) {
   EXPECT_EQ(parse_size("90GiB")->count, 90ULL << 30U);
   EXPECT_EQ(parse_size("512MiB")->count, 512ULL << 20U);
-  for (const char* text : {"", "90", "90GB", "90G", "-1MiB", "1e30TiB", "9999999999TiB"}) EXPECT_FALSE(parse_size(text)) << text;
+  for (const char* text : {"", "90", "90GB", "90G", "-1MiB", "1e30TiB", "9999999999TiB"})
+    EXPECT_FALSE(parse_size(text)) << text;
 }
 
 TEST(ParseNumbers, RefuseSignsSpacesAndOverflow) {
   EXPECT_EQ(parse_unsigned("18446744073709551615"), 18446744073709551615ULL);
-  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616"}) EXPECT_FALSE(parse_unsigned(text)) << text;
+  for (const char* text : {"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616"})
+    EXPECT_FALSE(parse_unsigned(text)) << text;
   EXPECT_EQ(parse_signed("-7"), -7);
   EXPECT_EQ(parse_hex("ff"), 255U);
 }
@@ -42,11 +45,15 @@ TEST(Printable, LeavesOrdinaryTextAlone) {
 
 TEST(Printable, DisarmsWhatATerminalWouldObey) {
   EXPECT_EQ(printable("a\nb\tc\x1b[31m"), "a\\x0ab\\x09c\\x1b[31m");
-  EXPECT_EQ(printable("\xe2\x80\xae" "evil"), "\\u{202e}evil");
-  EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\u{009b}31m");
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "evil"),
+            "\\u{202e}evil");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\u{009b}31m");
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");               // overlong
-  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");      // surrogate
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");           // overlong
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // surrogate
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
 }
 
