@@ -24,8 +24,8 @@ enum class NodeRole { gpu, ctl, uvm, uvm_tools, modeset, caps, nvswitch, other }
 /// One device node of a GPU driver that this machine has.
 struct DeviceNode {
   NodeRole role = NodeRole::other;
-  std::string path;                     ///< for display only
-  std::optional<std::uint32_t> minor;   ///< of an nvidiaN node
+  std::string path;                    ///< for display only
+  std::optional<std::uint32_t> minor;  ///< of an nvidiaN node
   /// Character devices: the device number, equal for every node of that device in every container.
   std::optional<std::uint64_t> rdev;
   /// Anything else found under a known name in /dev: the file itself.
@@ -72,8 +72,8 @@ struct Driver {
 enum class ContextKind { compute, graphics, mps };
 [[nodiscard]] std::string_view describe(ContextKind kind) noexcept;
 
-/// The driver says: process `pid` is charged `memory` on GPU `gpu`. A hint only: the pid may be dead or somebody else's by now
-/// (facts.md 1.7). Rows of several lists for one (gpu, pid) are merged: memory is counted once, kinds are kept.
+/// The driver says: process `pid` is charged `memory` on GPU `gpu`. A hint only: the pid may be dead or somebody else's
+/// by now (facts.md 1.7). Rows of several lists for one (gpu, pid) are merged: memory is counted once, kinds are kept.
 struct DriverCharge {
   unsigned gpu = 0;  ///< index
   std::int32_t pid = 0;

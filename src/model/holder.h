@@ -17,7 +17,8 @@ enum class Standing { leftover, live, unsure, foreign };
 enum class HolderRole { context, inheritor, mapped, files, importer, unresolved };
 [[nodiscard]] std::string_view describe(HolderRole role) noexcept;
 
-/// Why a process is never ended without naming it. `absolute`: not even then (vacate's own chain, pid 1, kernel threads).
+/// Why a process is never ended without naming it. `absolute`: not even then (vacate's own chain, pid 1, kernel
+/// threads).
 struct Protection {
   std::string rule;    ///< e.g. "own-chain", "display-server"
   std::string detail;  ///< for people
@@ -33,7 +34,8 @@ struct HolderEvidence {
   bool operator==(const HolderEvidence&) const = default;
 };
 
-/// What a holder has on one GPU. `memory`: what the driver charges it there; unknown where the driver does not charge it.
+/// What a holder has on one GPU. `memory`: what the driver charges it there; unknown where the driver does not charge
+/// it.
 struct HolderOnGpu {
   unsigned index = 0;
   Reading<Bytes> memory;
@@ -48,12 +50,13 @@ struct Holder {
   Standing standing = Standing::unsure;
   std::vector<std::string> because;  ///< sentences without figures that change between two scans
   std::optional<Protection> protection;
-  std::size_t group = 0;             ///< Group::id
-  std::vector<HolderOnGpu> gpus;     ///< by index; empty for one that has only nvidiactl or nvidia-uvm open and no charge
+  std::size_t group = 0;          ///< Group::id
+  std::vector<HolderOnGpu> gpus;  ///< by index; empty for one that has only nvidiactl or nvidia-uvm open and no charge
   std::vector<HolderEvidence> common;  ///< evidence on nodes of no single GPU (nvidiactl, nvidia-uvm)
   bool operator==(const Holder&) const = default;
 
-  /// Has a context or memory on some GPU, or keeps a client of a dead opener: not merely device files open (design.md Protection).
+  /// Has a context or memory on some GPU, or keeps a client of a dead opener: not merely device files open (design.md
+  /// Protection).
   [[nodiscard]] bool pins_memory() const noexcept { return role != HolderRole::files; }
 };
 
@@ -66,10 +69,10 @@ struct Relative {
 };
 
 struct Group {
-  std::size_t id = 0;                  ///< 1.., by lowest pid of its holders
-  std::vector<pid_t> holders;          ///< sorted
-  std::vector<Relative> relatives;     ///< members that hold nothing, by pid
-  std::optional<ProcessKey> owner;     ///< who still owns it, where somebody does
+  std::size_t id = 0;               ///< 1.., by lowest pid of its holders
+  std::vector<pid_t> holders;       ///< sorted
+  std::vector<Relative> relatives;  ///< members that hold nothing, by pid
+  std::optional<ProcessKey> owner;  ///< who still owns it, where somebody does
   std::string owner_title;
   Standing standing = Standing::unsure;
   bool operator==(const Group&) const = default;
@@ -84,10 +87,10 @@ struct Baseline {
 
 struct GpuAccount {
   unsigned index = 0;
-  std::vector<pid_t> holders;     ///< of any role, sorted
-  Bytes attributed;               ///< sum of what the driver charges to holders here
+  std::vector<pid_t> holders;  ///< of any role, sorted
+  Bytes attributed;            ///< sum of what the driver charges to holders here
   Reading<Baseline> baseline;
-  Reading<Bytes> remainder;       ///< used - attributed - baseline
+  Reading<Bytes> remainder;  ///< used - attributed - baseline
   bool operator==(const GpuAccount&) const = default;
 };
 
@@ -102,9 +105,9 @@ struct UntiedCharge {
 };
 
 struct Attribution {
-  std::vector<Holder> holders;         ///< by pid
-  std::vector<Group> groups;           ///< by id
-  std::vector<GpuAccount> accounts;    ///< one a GPU, by index
+  std::vector<Holder> holders;       ///< by pid
+  std::vector<Group> groups;         ///< by id
+  std::vector<GpuAccount> accounts;  ///< one a GPU, by index
   std::vector<UntiedCharge> charged_to_nobody;
   bool operator==(const Attribution&) const = default;
 

@@ -53,6 +53,7 @@ struct Outcome {
   unsigned rounds = 0;
   double seconds = 0;
   bool dry_run = false;
+  int interrupted_by = 0;  ///< number of the signal that ended vacate itself early, else 0
   Visibility visibility;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What will be done, in order, with the evidence for each step. Sorted and deterministic: a dry run and the real run of the
-// same snapshot are the same bytes. A refusal is a step too, so that it is always shown.
+// What will be done, in order, with the evidence for each step. Sorted and deterministic: a dry run and the real run of
+// the same snapshot are the same bytes. A refusal is a step too, so that it is always shown.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct Step {
   bool holder = true;                ///< false: a relative that holds nothing
   std::vector<unsigned> gpus;        ///< what it pins, by index
   std::vector<std::string> because;  ///< every signal cites evidence
-  std::string rule;                  ///< why refused, or what brought the step in: "leftover", "named", "root-of-tree", "relative", ...
+  std::string rule;  ///< why refused, or what brought the step in: "leftover", "named", "root-of-tree", "relative", ...
   bool operator==(const Step&) const = default;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked and what is allowed: figures, the protection rules, and the request that the command line makes of them.
+// What is asked and what is allowed: figures, the protection rules, and the request that the command line makes of
+// them.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@ struct Policy {
   Bytes largest_assumed_baseline = gibibytes(1);
   std::chrono::milliseconds sample_distance{20};
   std::chrono::milliseconds driver_deadline{5000};
-  std::chrono::milliseconds held_by_nobody_after{10000};   ///< no holder and no fall for so long
-  std::chrono::milliseconds recent_release{30000};         ///< a release younger than this may still be under way
+  std::chrono::milliseconds held_by_nobody_after{10000};  ///< no holder and no fall for so long
+  std::chrono::milliseconds recent_release{30000};        ///< a release younger than this may still be under way
   std::chrono::milliseconds resource_tracker_patience{2000};
   unsigned max_rounds = 5;
 };

@@ -15,7 +15,8 @@ Result<ProcessSelector> parse_process_selector(std::string_view text) {
   const auto pid = parse_unsigned(text.substr(0, at));
   const auto start = at == std::string_view::npos ? std::nullopt : parse_unsigned(text.substr(at + 1));
   if (!pid || *pid == 0 || *pid > kLargestPid || (at != std::string_view::npos && !start))
-    return Error{ErrorCode::malformed, fmt::format("'{}' is not a process; write PID or PID@START", printable(text, 64))};
+    return Error{ErrorCode::malformed,
+                 fmt::format("'{}' is not a process; write PID or PID@START", printable(text, 64))};
   return ProcessSelector{static_cast<pid_t>(*pid), start};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as seen by one scan: plain values. Every string here is hostile bytes as the process chose them; only report/
-// makes them printable. Nothing here can signal anything.
+// Processes as seen by one scan: plain values. Every string here is hostile bytes as the process chose them; only
+// report/ makes them printable. Nothing here can signal anything.
 #pragma once
 
 #include <sys/types.h>
@@ -67,34 +67,36 @@ struct Process {
   pid_t pgid = 0;
   pid_t sid = 0;
   std::string comm;
-  char state = '?';           ///< letter of /proc/PID/stat
-  unsigned threads = 0;       ///< counts live threads beside a zombie leader too
+  char state = '?';      ///< letter of /proc/PID/stat
+  unsigned threads = 0;  ///< counts live threads beside a zombie leader too
   bool kernel_thread = false;
-  bool exiting = false;       ///< PF_EXITING
-  std::uint32_t tty = 0;      ///< device number of the controlling terminal, 0: none
+  bool exiting = false;   ///< PF_EXITING
+  std::uint32_t tty = 0;  ///< device number of the controlling terminal, 0: none
 
   bool detailed = false;
   Condition condition = Condition::running;
-  Reading<uid_t> uid;             ///< effective
-  std::string user;               ///< name of uid, or its number
-  Reading<std::string> exe;       ///< /proc/PID/exe without " (deleted)"
+  Reading<uid_t> uid;        ///< effective
+  std::string user;          ///< name of uid, or its number
+  Reading<std::string> exe;  ///< /proc/PID/exe without " (deleted)"
   Reading<std::vector<std::string>> argv;
-  std::string cgroup;             ///< see os/: v2 path, or the most telling v1 one
+  std::string cgroup;  ///< see os/: v2 path, or the most telling v1 one
   std::uint64_t pid_namespace = 0;
-  std::vector<pid_t> ns_pids;     ///< NSpid: outermost visible first
-  double started = 0;             ///< seconds since the epoch
-  std::optional<pid_t> named_parent;  ///< --parent=PID in its argv, or of torch's compile workers: read in its own namespace
+  std::vector<pid_t> ns_pids;  ///< NSpid: outermost visible first
+  double started = 0;          ///< seconds since the epoch
+  std::optional<pid_t>
+      named_parent;  ///< --parent=PID in its argv, or of torch's compile workers: read in its own namespace
   bool named_parent_alive = true;
-  bool listens = false;           ///< has a listening stream socket (inet, inet6)
-  std::vector<PipeEnd> pipes;     ///< sorted by fd
-  std::string wchan;              ///< where it sleeps in the kernel, if stuck
+  bool listens = false;        ///< has a listening stream socket (inet, inet6)
+  std::vector<PipeEnd> pipes;  ///< sorted by fd
+  std::string wchan;           ///< where it sleeps in the kernel, if stuck
 
   bool operator==(const Process&) const = default;
 };
 
 /// A zombie whose threads are all gone holds nothing and is nobody's owner. With live threads it is alive.
 [[nodiscard]] inline bool is_gone(const Process& process) noexcept {
-  return (process.state == 'Z' || process.state == 'X') && process.threads <= 1 && process.condition != Condition::zombie_leader;
+  return (process.state == 'Z' || process.state == 'X') && process.threads <= 1 &&
+         process.condition != Condition::zombie_leader;
 }
 
 /// argv[0..] joined by blanks, else "[comm]": what ps shows. Hostile bytes.

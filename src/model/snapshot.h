@@ -11,8 +11,8 @@
 
 namespace vacate {
 
-/// Something the scan could not see. `code` is stable for scripts: not-root, hidepid, fd-denied, maps-denied, maps-timeout,
-/// driver-no-answer, list-truncated, foreign-pid-namespace, ...
+/// Something the scan could not see. `code` is stable for scripts: not-root, hidepid, fd-denied, maps-denied,
+/// maps-timeout, driver-no-answer, list-truncated, foreign-pid-namespace, ...
 struct BlindSpot {
   std::string code;
   std::string detail;
@@ -41,8 +41,8 @@ struct Caller {
   ProcessKey self;
   std::vector<pid_t> ancestors;  ///< parent first, up to pid 1
   pid_t session_leader = 0;
-  uid_t uid = 0;                 ///< effective
-  bool root = false;             ///< may signal everybody
+  uid_t uid = 0;      ///< effective
+  bool root = false;  ///< may signal everybody
   bool operator==(const Caller&) const = default;
 };
 
@@ -50,16 +50,16 @@ struct Snapshot {
   Host host;
   Caller caller;
   Driver driver;
-  double time = 0;                          ///< seconds since the epoch
+  double time = 0;  ///< seconds since the epoch
   std::vector<DeviceNode> nodes;
-  std::vector<Gpu> gpus;                    ///< by index
-  std::vector<DriverCharge> charges;        ///< by (gpu, pid)
-  std::vector<Process> processes;           ///< every visible process, by pid
-  std::vector<Reference> references;        ///< by (pid, node, kind)
-  /// Sets of processes that share one open file description of a node that pins memory: each set one client or part of one
-  /// (kcmp). Each sorted, two members at least, sets sorted.
+  std::vector<Gpu> gpus;              ///< by index
+  std::vector<DriverCharge> charges;  ///< by (gpu, pid)
+  std::vector<Process> processes;     ///< every visible process, by pid
+  std::vector<Reference> references;  ///< by (pid, node, kind)
+  /// Sets of processes that share one open file description of a node that pins memory: each set one client or part of
+  /// one (kcmp). Each sorted, two members at least, sets sorted.
   std::vector<std::vector<pid_t>> shared_clients;
-  std::vector<std::string> shells;          ///< lines of /etc/shells, resolved
+  std::vector<std::string> shells;  ///< lines of /etc/shells, resolved
   Visibility visibility;
 
   bool operator==(const Snapshot&) const = default;

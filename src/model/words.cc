@@ -11,151 +11,224 @@ namespace vacate {
 
 std::string_view describe(NodeRole role) noexcept {
   switch (role) {
-    case NodeRole::gpu: return "gpu";
-    case NodeRole::ctl: return "ctl";
-    case NodeRole::uvm: return "uvm";
-    case NodeRole::uvm_tools: return "uvm-tools";
-    case NodeRole::modeset: return "modeset";
-    case NodeRole::caps: return "caps";
-    case NodeRole::nvswitch: return "nvswitch";
-    case NodeRole::other: return "other";
+    case NodeRole::gpu:
+      return "gpu";
+    case NodeRole::ctl:
+      return "ctl";
+    case NodeRole::uvm:
+      return "uvm";
+    case NodeRole::uvm_tools:
+      return "uvm-tools";
+    case NodeRole::modeset:
+      return "modeset";
+    case NodeRole::caps:
+      return "caps";
+    case NodeRole::nvswitch:
+      return "nvswitch";
+    case NodeRole::other:
+      return "other";
   }
   return "other";
 }
 
-bool pins_memory(NodeRole role) noexcept { return role == NodeRole::gpu || role == NodeRole::ctl || role == NodeRole::uvm; }
+bool pins_memory(NodeRole role) noexcept {
+  return role == NodeRole::gpu || role == NodeRole::ctl || role == NodeRole::uvm;
+}
 
 std::string_view describe(GpuState state) noexcept {
   switch (state) {
-    case GpuState::ok: return "ok";
-    case GpuState::lost: return "lost";
-    case GpuState::reset_required: return "reset-required";
-    case GpuState::no_answer: return "no-answer";
+    case GpuState::ok:
+      return "ok";
+    case GpuState::lost:
+      return "lost";
+    case GpuState::reset_required:
+      return "reset-required";
+    case GpuState::no_answer:
+      return "no-answer";
   }
   return "no-answer";
 }
 
 std::string_view describe(DriverState state) noexcept {
   switch (state) {
-    case DriverState::ok: return "ok";
-    case DriverState::absent: return "absent";
-    case DriverState::not_loaded: return "not-loaded";
-    case DriverState::mismatch: return "mismatch";
-    case DriverState::denied: return "denied";
-    case DriverState::no_answer: return "no-answer";
+    case DriverState::ok:
+      return "ok";
+    case DriverState::absent:
+      return "absent";
+    case DriverState::not_loaded:
+      return "not-loaded";
+    case DriverState::mismatch:
+      return "mismatch";
+    case DriverState::denied:
+      return "denied";
+    case DriverState::no_answer:
+      return "no-answer";
   }
   return "no-answer";
 }
 
 std::string_view describe(ContextKind kind) noexcept {
   switch (kind) {
-    case ContextKind::compute: return "compute";
-    case ContextKind::graphics: return "graphics";
-    case ContextKind::mps: return "mps";
+    case ContextKind::compute:
+      return "compute";
+    case ContextKind::graphics:
+      return "graphics";
+    case ContextKind::mps:
+      return "mps";
   }
   return "compute";
 }
 
 std::string_view describe(Condition condition) noexcept {
   switch (condition) {
-    case Condition::running: return "running";
-    case Condition::stopped: return "stopped";
-    case Condition::traced: return "traced";
-    case Condition::frozen: return "frozen";
-    case Condition::exiting: return "exiting";
-    case Condition::stuck: return "stuck";
-    case Condition::zombie: return "zombie";
-    case Condition::zombie_leader: return "zombie-leader";
-    case Condition::dumping_core: return "dumping-core";
+    case Condition::running:
+      return "running";
+    case Condition::stopped:
+      return "stopped";
+    case Condition::traced:
+      return "traced";
+    case Condition::frozen:
+      return "frozen";
+    case Condition::exiting:
+      return "exiting";
+    case Condition::stuck:
+      return "stuck";
+    case Condition::zombie:
+      return "zombie";
+    case Condition::zombie_leader:
+      return "zombie-leader";
+    case Condition::dumping_core:
+      return "dumping-core";
   }
   return "running";
 }
 
 std::string_view describe(EvidenceKind kind) noexcept {
   switch (kind) {
-    case EvidenceKind::descriptor: return "descriptor";
-    case EvidenceKind::thread_descriptor: return "thread-descriptor";
-    case EvidenceKind::mapping: return "mapping";
-    case EvidenceKind::inherited_client: return "inherited-client";
+    case EvidenceKind::descriptor:
+      return "descriptor";
+    case EvidenceKind::thread_descriptor:
+      return "thread-descriptor";
+    case EvidenceKind::mapping:
+      return "mapping";
+    case EvidenceKind::inherited_client:
+      return "inherited-client";
   }
   return "descriptor";
 }
 
 std::string_view describe(Standing standing) noexcept {
   switch (standing) {
-    case Standing::leftover: return "leftover";
-    case Standing::live: return "live";
-    case Standing::unsure: return "unsure";
-    case Standing::foreign: return "foreign";
+    case Standing::leftover:
+      return "leftover";
+    case Standing::live:
+      return "live";
+    case Standing::unsure:
+      return "unsure";
+    case Standing::foreign:
+      return "foreign";
   }
   return "unsure";
 }
 
 std::string_view describe(HolderRole role) noexcept {
   switch (role) {
-    case HolderRole::context: return "context";
-    case HolderRole::inheritor: return "inheritor";
-    case HolderRole::mapped: return "mapped";
-    case HolderRole::files: return "files";
-    case HolderRole::importer: return "importer";
-    case HolderRole::unresolved: return "unresolved";
+    case HolderRole::context:
+      return "context";
+    case HolderRole::inheritor:
+      return "inheritor";
+    case HolderRole::mapped:
+      return "mapped";
+    case HolderRole::files:
+      return "files";
+    case HolderRole::importer:
+      return "importer";
+    case HolderRole::unresolved:
+      return "unresolved";
   }
   return "unresolved";
 }
 
 std::string_view describe(Action action) noexcept {
   switch (action) {
-    case Action::signal: return "signal";
-    case Action::stop_unit: return "stop-unit";
-    case Action::unlink: return "unlink";
-    case Action::refuse: return "refuse";
+    case Action::signal:
+      return "signal";
+    case Action::stop_unit:
+      return "stop-unit";
+    case Action::unlink:
+      return "unlink";
+    case Action::refuse:
+      return "refuse";
   }
   return "refuse";
 }
 
 std::string_view describe(Ask ask) noexcept {
   switch (ask) {
-    case Ask::at_once: return "at-once";
-    case Ask::at_half_grace: return "at-half-grace";
-    case Ask::after_others: return "after-others";
+    case Ask::at_once:
+      return "at-once";
+    case Ask::at_half_grace:
+      return "at-half-grace";
+    case Ask::after_others:
+      return "after-others";
   }
   return "at-once";
 }
 
 std::string_view describe(StepStatus status) noexcept {
   switch (status) {
-    case StepStatus::gone: return "gone";
-    case StepStatus::already_gone: return "already-gone";
-    case StepStatus::identity_changed: return "identity-changed";
-    case StepStatus::denied: return "denied";
-    case StepStatus::timed_out: return "timed-out";
-    case StepStatus::stuck: return "stuck";
-    case StepStatus::refused: return "refused";
-    case StepStatus::skipped: return "skipped";
+    case StepStatus::gone:
+      return "gone";
+    case StepStatus::already_gone:
+      return "already-gone";
+    case StepStatus::identity_changed:
+      return "identity-changed";
+    case StepStatus::denied:
+      return "denied";
+    case StepStatus::timed_out:
+      return "timed-out";
+    case StepStatus::stuck:
+      return "stuck";
+    case StepStatus::refused:
+      return "refused";
+    case StepStatus::skipped:
+      return "skipped";
   }
   return "skipped";
 }
 
 std::string_view describe(GpuVerdict verdict) noexcept {
   switch (verdict) {
-    case GpuVerdict::released: return "released";
-    case GpuVerdict::in_use: return "in-use";
-    case GpuVerdict::releasing: return "releasing";
-    case GpuVerdict::held_by_nobody: return "held-by-nobody";
-    case GpuVerdict::cannot_tell: return "cannot-tell";
+    case GpuVerdict::released:
+      return "released";
+    case GpuVerdict::in_use:
+      return "in-use";
+    case GpuVerdict::releasing:
+      return "releasing";
+    case GpuVerdict::held_by_nobody:
+      return "held-by-nobody";
+    case GpuVerdict::cannot_tell:
+      return "cannot-tell";
   }
   return "cannot-tell";
 }
 
 std::string_view describe(Verdict verdict) noexcept {
   switch (verdict) {
-    case Verdict::released: return "released";
-    case Verdict::nothing_to_do: return "nothing-to-do";
-    case Verdict::holders_remain: return "holders-remain";
-    case Verdict::releasing: return "releasing";
-    case Verdict::refused: return "refused";
-    case Verdict::cannot_tell: return "cannot-tell";
-    case Verdict::held_by_nobody: return "held-by-nobody";
+    case Verdict::released:
+      return "released";
+    case Verdict::nothing_to_do:
+      return "nothing-to-do";
+    case Verdict::holders_remain:
+      return "holders-remain";
+    case Verdict::releasing:
+      return "releasing";
+    case Verdict::refused:
+      return "refused";
+    case Verdict::cannot_tell:
+      return "cannot-tell";
+    case Verdict::held_by_nobody:
+      return "held-by-nobody";
   }
   return "cannot-tell";
 }
