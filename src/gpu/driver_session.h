@@ -21,8 +21,8 @@ struct DriverSample {
   std::vector<BlindSpot> blind_spots;
 };
 
-/// A child that has the driver's library loaded and initialised, and answers until it is closed. While it is open the GPUs
-/// stay initialised; with persistence off a figure read after close() may be lower (facts.md 2.4).
+/// A child that has the driver's library loaded and initialised, and answers until it is closed. While it is open the
+/// GPUs stay initialised; with persistence off a figure read after close() may be lower (facts.md 2.4).
 class DriverSession {
  public:
   /// Starts the child. Never fails for want of a driver: that is a DriverState in every sample.
@@ -31,8 +31,8 @@ class DriverSession {
   DriverSession& operator=(DriverSession&&) noexcept;
   ~DriverSession();
 
-  /// Everything. Past the deadline the child is abandoned and the answer is DriverState::no_answer, now and for every later
-  /// call: at most one abandoned child.
+  /// Everything. Past the deadline the child is abandoned and the answer is DriverState::no_answer, now and for every
+  /// later call: at most one abandoned child.
   [[nodiscard]] DriverSample sample(Deadline deadline);
   /// Ends the child politely, waits for it until the deadline.
   void close(Deadline deadline) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sole owner of a pidfd: the only thing in vacate that can signal a process. It is made by opening, then reading, then proving
-// that the process is still alive, so that what was read is about the process that the descriptor pins (facts.md 3.4).
-// There is no way to signal a bare pid.
+// Sole owner of a pidfd: the only thing in vacate that can signal a process. It is made by opening, then reading, then
+// proving that the process is still alive, so that what was read is about the process that the descriptor pins
+// (facts.md 3.4). There is no way to signal a bare pid.
 #pragma once
 
 #include <sys/types.h>

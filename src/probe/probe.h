@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look at the machine: driver, device nodes, processes, references. Read only. Gives a plain Snapshot and the pins that
-// make sure its candidates are the processes that were looked at.
+// One look at the machine: driver, device nodes, processes, references. Read only. Gives a plain Snapshot and the pins
+// that make sure its candidates are the processes that were looked at.
 #pragma once
 
 #include "gpu/driver_session.h"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files are GPU device nodes: by number for character devices, by the file itself for anything else found under a
+// known name in /dev (facts.md 2.1). Looks at nodes with statx only; never opens one.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/device.h"
+#include "os/file_identity.h"
+
+namespace vacate {
+
+/// What a node is told by: its device number, or device and inode of the file.
+struct NodeKey {
+  bool character = true;
+  std::uint64_t first = 0;   ///< rdev, or st_dev
+  std::uint64_t second = 0;  ///< 0, or st_ino
+  auto operator<=>(const NodeKey&) const = default;
+};
+
+/// Majors of the driver's character devices; absent: not registered. 195 is NVIDIA's for good.
+struct DeviceMajors {
+  static constexpr std::uint32_t kNvidia = 195;
+  bool known = false;  ///< /proc/devices could be read
+  std::optional<std::uint32_t> uvm, caps, nvswitch;
+};
+[[nodiscard]] DeviceMajors parse_device_majors(std::string_view proc_devices);
+
+/// Role and minor that a file name in /dev or /dev/nvidia-caps claims; nothing for an unknown name.
+struct NodeName {
+  NodeRole role = NodeRole::other;
+  std::optional<std::uint32_t> minor;  ///< of nvidiaN
+};
+[[nodiscard]] std::optional<NodeName> parse_node_name(std::string_view name) noexcept;
+
+/// Role by device number; nothing for a device that is not the driver's.
+[[nodiscard]] std::optional<NodeName> classify_device_number(const DeviceMajors& majors, std::uint64_t rdev) noexcept;
+
+class DeviceNodes {
+ public:
+  /// Nodes of this machine: those in /dev, and by rule every number of the driver's majors.
+  [[nodiscard]] static DeviceNodes read();
+  DeviceNodes(std::vector<DeviceNode> nodes, DeviceMajors majors);
+
+  /// The node that this file is; nothing: no GPU node.
+  [[nodiscard]] std::optional<NodeKey> match(const FileIdentity& file) const noexcept;
+  /// The node with this device and inode, as a line of maps gives them: exact for files; for character devices it finds
+  /// those in vacate's own /dev only.
+  [[nodiscard]] std::optional<NodeKey> match_file(std::uint64_t device, std::uint64_t inode) const noexcept;
+
+  /// Index in nodes(); a number of the driver for which /dev has no node is added.
+  [[nodiscard]] std::size_t index_of(const NodeKey& key);
+  [[nodiscard]] const std::vector<DeviceNode>& nodes() const noexcept { return nodes_; }
+  [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
+  /// Files and not only numbers have to be compared.
+  [[nodiscard]] bool has_files() const noexcept { return has_files_; }
+
+  /// Sorts nodes() by role, minor and path; gives for each former index the new one.
+  [[nodiscard]] std::vector<std::size_t> sort();
+
+ private:
+  void index_nodes();
+
+  std::vector<DeviceNode> nodes_;
+  DeviceMajors majors_;
+  std::map<NodeKey, std::size_t> by_key_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, NodeKey> by_file_;
+  bool has_files_ = false;
+};
+
+}  // namespace vacate

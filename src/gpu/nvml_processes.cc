@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/nvml_processes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace vacate::nvml {
+namespace {
+
+constexpr std::size_t kSlack = 64;  // beyond the longest rows: an overlong write shows and harms nothing
+constexpr unsigned kFirstCapacity = 128;
+constexpr unsigned kLargestCapacity = 1U << 20U;  // far beyond what RM lists; a count above it is rubbish
+constexpr std::uint32_t kNoInstance = 0xFFFFFFFF;
+constexpr std::uint32_t kMostInstances = 64;
+
+template <class T>
+T load(const unsigned char* at) noexcept {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+bool is_instance(std::uint32_t id) noexcept {
+  static constexpr std::uint32_t kUnwrittenWord = 0xA5A5A5A5;
+  return id == kNoInstance || id < kMostInstances || id == kUnwrittenWord;
+}
+
+/// One call with a buffer that grows until the list fits: it can grow between two calls (facts.md 1.6).
+ProcessList ask(GetProcesses call, Device device, std::size_t known_stride, std::uint64_t most_memory) {
+  ProcessList list;
+  unsigned capacity = kFirstCapacity;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    // Room for the longest row known: buffers sized for 24 bytes a row overflow on 535.
+    std::vector<unsigned char> buffer(capacity * kStride535 + kSlack, kUnwritten);
+    unsigned count = capacity;
+    list.result = call(device, &count, buffer.data());
+    if (list.result == kInsufficientSize) {
+      capacity = std::max(capacity * 2, count < kLargestCapacity / 2 ? count * 2 + 8 : 0);
+      if (capacity > kLargestCapacity) break;
+      continue;
+    }
+    if (list.result != kSuccess || count == 0) return list;
+    const std::size_t measured = measure_stride(buffer, std::min(count, capacity));
+    // More was written than the version's rows are long: not the ABI that its name says.
+    const bool overlong = known_stride != 0 && (measured == 0 || measured > known_stride);
+    const std::size_t stride = known_stride != 0 ? known_stride : measured;
+    auto rows = count <= capacity && !overlong ? parse_process_rows(buffer, count, stride, most_memory) : std::nullopt;
+    list.malformed = !rows;
+    if (rows) list.rows = *std::move(rows);
+    return list;
+  }
+  list.malformed = true;
+  return list;
+}
+
+}  // namespace
+
+std::size_t measure_stride(std::span<const unsigned char> buffer, std::size_t count) noexcept {
+  const auto last = std::find_if(buffer.rbegin(), buffer.rend(), [](unsigned char byte) { return byte != kUnwritten; });
+  const auto written = static_cast<std::size_t>(buffer.rend() - last);
+  if (written == 0 || count == 0) return 0;
+  static constexpr std::array<std::size_t, 3> kStrides = {kStrideV1, kStrideV2, kStride535};
+  for (const std::size_t stride : kStrides)
+    if (written <= stride * count) return stride;
+  // A library that clears the whole array first: the end of what it cleared tells the stride as well.
+  const std::size_t capacity = buffer.size() / kStride535;
+  for (const std::size_t stride : kStrides)
+    if (written == stride * capacity || written == stride * (capacity - kSlack / kStride535)) return stride;
+  return 0;
+}
+
+std::optional<std::vector<ProcessRow>> parse_process_rows(std::span<const unsigned char> buffer, std::size_t count,
+                                                          std::size_t stride, std::uint64_t most_memory) {
+  if (stride < kStrideV1 || count > buffer.size() / stride) return std::nullopt;
+  std::vector<ProcessRow> rows;
+  rows.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const unsigned char* row = buffer.data() + i * stride;
+    const ProcessRow parsed{load<std::uint32_t>(row + kPidOffset), load<std::uint64_t>(row + kMemoryOffset)};
+    // A pid may be rubbish by the driver's fault; these two cannot, unless the stride is wrong.
+    if (parsed.memory != kNotAvailable && parsed.memory > most_memory) return std::nullopt;
+    if (stride >= kStrideV2 && (!is_instance(load<std::uint32_t>(row + kGpuInstanceOffset)) ||
+                                !is_instance(load<std::uint32_t>(row + kComputeInstanceOffset))))
+      return std::nullopt;
+    rows.push_back(parsed);
+  }
+  return rows;
+}
+
+ProcessList sample_processes(const ProcessCalls& calls, Device device, std::uint64_t most_memory) {
+  struct Version {
+    GetProcesses call;
+    std::size_t stride;  // 0: to be measured
+  };
+  ProcessList list;
+  for (const auto& version : {Version{calls.v2, kStrideV2}, Version{calls.v3, 0}, Version{calls.v1, kStrideV1}}) {
+    if (version.call == nullptr) continue;
+    list = ask(version.call, device, version.stride, most_memory);
+    if (!is_fallback(list.result) && !list.malformed) return list;
+  }
+  return list;
+}
+
+}  // namespace vacate::nvml

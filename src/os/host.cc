@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/host.h"
+
+#include <linux/capability.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace vacate {
+
+Host read_host() {
+  Host host;
+  if (const auto boot_id = read_file("/proc/sys/kernel/random/boot_id", 128))
+    host.boot_id = std::string(trim(*boot_id));
+  utsname names{};
+  if (uname(&names) == 0) {
+    host.kernel = names.release;
+    host.hostname = names.nodename;
+  }
+  host.pid_namespace = own_pid_namespace();
+  return host;
+}
+
+bool is_whole_host(const ProcDirectory& root) {
+  const auto second = root.open(pid_t{2});
+  if (!second) return false;
+  const auto stat = second->stat();
+  const auto status = second->status();
+  return stat && status && stat->comm == "kthreadd" && stat->ppid == 0 && status->effective_uid == uid_t{0};
+}
+
+bool has_capability(std::uint64_t effective, unsigned number) noexcept {
+  return number < 64 && ((effective >> number) & 1U) != 0;
+}
+
+Caller read_caller(const ProcDirectory& root) {
+  static constexpr std::size_t kDeepest = 4096;  // pids can be recycled into a circle while the chain is read
+  Caller caller;
+  caller.uid = geteuid();
+  caller.self.pid = getpid();
+  caller.self.pid_namespace = own_pid_namespace();
+  const auto self = root.open(caller.self.pid);
+  if (!self) return caller;
+  if (const auto status = self->status()) {
+    const auto capabilities = status->effective_capabilities.value_or(0);
+    caller.root =
+        caller.uid == 0 && has_capability(capabilities, CAP_KILL) && has_capability(capabilities, CAP_SYS_PTRACE);
+  }
+  auto stat = self->stat();
+  if (!stat) return caller;
+  caller.self.start_ticks = stat->start_ticks;
+  caller.session_leader = stat->sid;
+  while (stat && stat->ppid > 0 && caller.ancestors.size() < kDeepest) {
+    caller.ancestors.push_back(stat->ppid);
+    const auto parent = root.open(stat->ppid);
+    if (!parent) break;
+    stat = parent->stat();
+  }
+  return caller;
+}
+
+std::vector<std::string> parse_shells(std::string_view text) {
+  std::vector<std::string> shells;
+  for (const auto line : split(text, '\n')) {
+    const auto path = trim(line.substr(0, line.find('#')));
+    if (!path.empty() && path.front() == '/') shells.emplace_back(path);
+  }
+  return shells;
+}
+
+std::vector<std::string> read_shells() {
+  const auto text = read_file("/etc/shells");
+  if (!text) return {};
+  auto shells = parse_shells(*text);
+  const auto written = shells.size();
+  for (std::size_t i = 0; i < written; ++i) {
+    // /bin/sh is a link to the shell that runs: /proc/PID/exe shows the latter.
+    char* resolved = realpath(shells[i].c_str(), nullptr);
+    if (resolved == nullptr) continue;
+    shells.emplace_back(resolved);
+    free(resolved);  // NOLINT(cppcoreguidelines-no-malloc): realpath gave it
+  }
+  std::sort(shells.begin(), shells.end());
+  shells.erase(std::unique(shells.begin(), shells.end()), shells.end());
+  return shells;
+}
+
+}  // namespace vacate

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/details.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "os/system_calls.h"
+
+namespace vacate {
+namespace {
+
+constexpr std::size_t kLongestCommandLine = std::size_t{128} << 10U;
+
+double seconds_of(clockid_t clock) noexcept {
+  timespec now{};
+  (void)clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+std::uint64_t namespace_of(const ProcDirectory& process) {
+  const auto link = process.read_link("ns/pid");
+  return link ? parse_bracketed_inode(*link).value_or(0) : 0;
+}
+
+std::string without_deleted(std::string path) {
+  static constexpr std::string_view kDeleted = " (deleted)";
+  if (path.size() > kDeleted.size() && std::string_view(path).substr(path.size() - kDeleted.size()) == kDeleted)
+    path.resize(path.size() - kDeleted.size());
+  return path;
+}
+
+Unknown reason_of(const Error& error) noexcept {
+  return error.code == ErrorCode::denied ? Unknown::no_permission : Unknown::failed;
+}
+
+/// The first block again: it may have changed since the walk.
+bool refresh(const ProcDirectory& directory, Process& process) {
+  const auto stat = directory.stat();
+  if (!stat || stat->start_ticks != process.key.start_ticks) return false;
+  process.ppid = stat->ppid;
+  process.pgid = stat->pgid;
+  process.sid = stat->sid;
+  process.comm = stat->comm;
+  process.state = stat->state;
+  process.threads = stat->threads;
+  process.exiting = stat->is_exiting();
+  return true;
+}
+
+}  // namespace
+
+bool parse_frozen(std::string_view cgroup_events) noexcept {
+  while (!cgroup_events.empty()) {
+    const auto end = cgroup_events.find('\n');
+    if (cgroup_events.substr(0, end) == "frozen 1") return true;
+    cgroup_events.remove_prefix(end == std::string_view::npos ? cgroup_events.size() : end + 1);
+  }
+  return false;
+}
+
+FrozenCgroups FrozenCgroups::read() {
+  FrozenCgroups cgroups;
+  if (const auto mounts = read_file("/proc/self/mountinfo")) cgroups.mount_ = parse_cgroup2_mount(*mounts);
+  return cgroups;
+}
+
+bool FrozenCgroups::is_frozen(const std::string& path) {
+  // "/.." prefixes: outside of what this cgroup namespace can see.
+  if (mount_.empty() || path.empty() || path == "/" || path.find("/..") != std::string::npos) return false;
+  const auto [entry, added] = known_.try_emplace(path, false);
+  if (added) {
+    const auto events = read_file((mount_ + path + "/cgroup.events").c_str(), 4096);
+    entry->second = events && parse_frozen(*events);
+  }
+  return entry->second;
+}
+
+DetailReader::DetailReader(const ProcDirectory& root, Users users)
+    : root_(root), users_(std::move(users)), frozen_(FrozenCgroups::read()) {
+  // Not btime of /proc/stat, which is in whole seconds (facts.md 3.7).
+  boot_time_ = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
+  const long ticks = sysconf(_SC_CLK_TCK);
+  if (ticks > 0) ticks_a_second_ = static_cast<double>(ticks);
+}
+
+bool DetailReader::read(Process& process) {
+  const auto directory = root_.open(process.key.pid);
+  const Process before = process;
+  if (!directory || !refresh(*directory, process)) return false;
+  const auto status = directory->status();
+  if (!status) return false;
+  process.detailed = true;
+  process.uid = status->effective_uid ? Reading<uid_t>(*status->effective_uid) : Reading<uid_t>(Unknown::failed);
+  process.user = process.uid ? users_.name_of(*process.uid) : std::string();
+  process.ns_pids = status->ns_pids;
+  process.started = boot_time_ + static_cast<double>(process.key.start_ticks) / ticks_a_second_;
+  const auto cgroup = directory->read("cgroup", 65536);
+  process.cgroup = cgroup ? parse_cgroup(*cgroup) : std::string();
+
+  char thread_state = '?';
+  std::optional<ProcDirectory> thread;
+  if (process.state == 'Z' && process.threads > 1) {
+    const auto live = find_live_thread(*directory, process.key.pid);
+    process.exiting = live && live->all_exiting;
+    auto opened = live ? directory->open(("task/" + std::to_string(live->tid)).c_str())
+                       : Result<ProcDirectory>(Error{ErrorCode::gone, ""});
+    if (opened) thread.emplace(*std::move(opened));
+    const auto stat = thread ? thread->stat() : Result<ProcStat>(Error{ErrorCode::gone, ""});
+    if (stat) thread_state = stat->state;
+    if (!live) process.threads = 1;
+  }
+  const ProcDirectory& owner = thread ? *thread : *directory;
+  read_memory_facts(owner, process);
+  process.condition = condition_of(before, process, *status, thread_state);
+  if (process.state != 'D' && thread_state != 'D') process.wchan.clear();
+  return true;
+}
+
+/// What hangs on the memory or the namespaces of a task: gone for a leader that has ended, there for its live threads.
+void DetailReader::read_memory_facts(const ProcDirectory& owner, Process& process) const {
+  auto exe = owner.read_link("exe");
+  process.exe =
+      exe ? Reading<std::string>(without_deleted(*std::move(exe))) : Reading<std::string>(reason_of(exe.error()));
+  process.pid_namespace = namespace_of(owner);
+  const auto wchan = owner.read("wchan", 256);
+  process.wchan = wchan && *wchan != "0" ? *wchan : std::string();
+}
+
+Condition DetailReader::condition_of(const Process& before, const Process& now, const ProcStatus& status,
+                                     char thread_state) {
+  if (is_gone(now) && now.threads <= 1) return Condition::zombie;
+  if (status.core_dumping) return Condition::dumping_core;
+  if (now.exiting) return Condition::exiting;
+  if (now.wchan == "__refrigerator" || frozen_.is_frozen(now.cgroup)) return Condition::frozen;
+  if (now.state == 'Z') return thread_state == 'D' ? Condition::stuck : Condition::zombie_leader;
+  if (now.state == 'T') return Condition::stopped;
+  if (now.state == 't') return Condition::traced;
+  // Every disk read is a moment of D: stuck is who is there at both looks. A parent in vfork waits there killable
+  // (facts.md 3.6).
+  if (now.state == 'D' && before.state == 'D' && now.wchan != "kernel_clone") return Condition::stuck;
+  return Condition::running;
+}
+
+CommandLineScan::CommandLineScan(std::vector<pid_t> pids)
+    : pids_(std::move(pids)), pass_("vacate-argv", pids_.size(), [this](std::size_t index, FrameWriter& answer) {
+        // Takes the target's mmap_lock (facts.md 3.2): this runs in the child.
+        const pid_t pid = pids_[index];
+        const auto root = ProcDirectory::open_root();
+        const auto process = root ? root->open(pid) : Result<ProcDirectory>(root.error());
+        auto text = process ? process->read("cmdline", kLongestCommandLine) : Result<std::string>(process.error());
+        const auto thread = text && text->empty() ? find_live_thread(*process, pid) : std::nullopt;
+        if (thread)
+          text = process->read(("task/" + std::to_string(thread->tid) + "/cmdline").c_str(), kLongestCommandLine);
+        answer.number(static_cast<std::uint8_t>(text.has_value()));
+        answer.text(text ? *text : std::string());
+      }) {}
+
+std::map<pid_t, Reading<std::vector<std::string>>> CommandLineScan::finish() {
+  std::map<pid_t, Reading<std::vector<std::string>>> lines;
+  const auto missing = pass_.finish([&](std::size_t index, std::string_view bytes) {
+    FrameReader answer(bytes);
+    const bool read = answer.number<std::uint8_t>() != 0;
+    const auto text = answer.text();
+    auto& line = lines[pids_[index]];
+    if (read && answer.complete()) {
+      line = parse_words(text);
+    } else {
+      line = Unknown::failed;
+    }
+  });
+  for (const auto index : missing) lines[pids_[index]] = Unknown::timed_out;
+  return lines;
+}
+
+std::optional<pid_t> parse_named_parent(const std::vector<std::string>& argv) noexcept {
+  static constexpr std::string_view kOption = "--parent=";
+  static constexpr std::uint64_t kLargestPid = 1U << 22U;
+  for (const auto& word : argv) {
+    if (std::string_view(word).substr(0, kOption.size()) != kOption) continue;
+    const auto pid = parse_unsigned(std::string_view(word).substr(kOption.size()));
+    if (pid && *pid > 0 && *pid <= kLargestPid) return static_cast<pid_t>(*pid);
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// The process that has `number` inside the pid namespace `inode`.
+struct NamespaceSearch {
+  pid_t pid = 0;          ///< 0: none found
+  bool everybody = true;  ///< false: some process did not let its namespace be read
+};
+NamespaceSearch find_in_namespace(const ProcDirectory& root, const std::vector<Process>& processes, std::uint64_t inode,
+                                  pid_t number) {
+  NamespaceSearch search;
+  for (const auto& process : processes) {
+    if (process.kernel_thread || is_gone(process)) continue;
+    const auto directory = root.open(process.key.pid);
+    if (!directory) continue;
+    const auto theirs = namespace_of(*directory);
+    search.everybody = search.everybody && theirs != 0;
+    if (theirs != inode) continue;
+    const auto status = directory->status();
+    if (status && !status->ns_pids.empty() && status->ns_pids.back() == number) {
+      search.pid = process.key.pid;
+      return search;
+    }
+  }
+  return search;
+}
+
+/// A number exists though no process of this scan has it: hidden by hidepid, or started since.
+bool exists_unseen(pid_t pid) {
+  const UniqueFd pidfd(open_pidfd(pid));
+  return pidfd || errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSYS;
+}
+
+}  // namespace
+
+void resolve_named_parents(const ProcDirectory& root, std::vector<Process>& processes) {
+  const auto find = [&](pid_t pid) {
+    const auto at = std::lower_bound(processes.begin(), processes.end(), pid,
+                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
+    return at != processes.end() && at->key.pid == pid ? &*at : nullptr;
+  };
+  for (auto& process : processes) {
+    const auto number = process.argv.known() ? parse_named_parent(*process.argv) : std::nullopt;
+    if (!number || process.pid_namespace == 0) continue;
+    const bool own = process.pid_namespace == process.key.pid_namespace;
+    const auto search =
+        own ? NamespaceSearch{*number, true} : find_in_namespace(root, processes, process.pid_namespace, *number);
+    const Process* parent = find(search.pid);
+    process.named_parent = search.pid != 0 ? search.pid : *number;
+    if (parent != nullptr) {
+      // A parent is not younger than its child: a younger bearer of the number got it after the parent's death.
+      process.named_parent_alive = !is_gone(*parent) && parent->key.start_ticks <= process.key.start_ticks;
+    } else {
+      process.named_parent_alive = own ? exists_unseen(*number) : !search.everybody;
+    }
+  }
+}
+
+}  // namespace vacate

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second block of a Process: what is read of candidates only. Reads what cannot block; words of the command line
+// come from an expendable child. What was read counts only if the caller proves the process alive afterwards.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/process.h"
+#include "os/expendable_pass.h"
+#include "os/procfs.h"
+#include "os/users.h"
+
+namespace vacate {
+
+/// Tells which cgroups are frozen, asking each once.
+class FrozenCgroups {
+ public:
+  [[nodiscard]] static FrozenCgroups read();
+  /// `path` as parse_cgroup() gives it.
+  [[nodiscard]] bool is_frozen(const std::string& path);
+
+ private:
+  std::string mount_;
+  std::map<std::string, bool> known_;
+};
+/// "frozen 1" in cgroup.events.
+[[nodiscard]] bool parse_frozen(std::string_view cgroup_events) noexcept;
+
+class DetailReader {
+ public:
+  DetailReader(const ProcDirectory& root, Users users);
+
+  /// Fills everything but argv, pipes, listens and the parent it names. False: gone, or another process than `process`
+  /// by now.
+  [[nodiscard]] bool read(Process& process);
+  /// CLOCK_REALTIME of the machine's boot, in seconds: start ticks count from there (facts.md 3.7).
+  [[nodiscard]] double boot_time() const noexcept { return boot_time_; }
+
+ private:
+  void read_memory_facts(const ProcDirectory& owner, Process& process) const;
+  [[nodiscard]] Condition condition_of(const Process& before, const Process& now, const ProcStatus& status,
+                                       char thread_state);
+
+  const ProcDirectory& root_;
+  Users users_;
+  FrozenCgroups frozen_;
+  double boot_time_ = 0;
+  double ticks_a_second_ = 100;
+};
+
+/// argv of many processes, read in an expendable child beside whatever the caller does.
+class CommandLineScan {
+ public:
+  explicit CommandLineScan(std::vector<pid_t> pids);
+  /// By pid; timed out where reading blocked, failed where the process is gone or has none any more.
+  [[nodiscard]] std::map<pid_t, Reading<std::vector<std::string>>> finish();
+
+ private:
+  std::vector<pid_t> pids_;
+  ExpendablePass pass_;
+};
+
+/// The number in `--parent=PID`, as torch's compile workers are told theirs.
+[[nodiscard]] std::optional<pid_t> parse_named_parent(const std::vector<std::string>& argv) noexcept;
+
+/// Resolves the parent that argv names to a process of this scan; it is dead, too, if its number belongs to a younger
+/// process.
+void resolve_named_parents(const ProcDirectory& root, std::vector<Process>& processes);
+
+}  // namespace vacate

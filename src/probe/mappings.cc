@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/mappings.h"
+
+#include <unistd.h>
+
+#include <array>
+
+namespace vacate {
+namespace {
+
+enum class Status : std::uint8_t { ok, gone, denied, failed };
+
+Status status_of(const Error& error) noexcept {
+  if (error.code == ErrorCode::gone) return Status::gone;
+  return error.code == ErrorCode::denied ? Status::denied : Status::failed;
+}
+
+}  // namespace
+
+void MapsMatcher::start() {
+  partial_.clear();
+  found_.clear();
+  lines_ = 0;
+}
+
+void MapsMatcher::feed(std::string_view piece) {
+  for (auto end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+    if (partial_.empty()) {
+      take_line(piece.substr(0, end));
+    } else {
+      partial_ += piece.substr(0, end);
+      take_line(partial_);
+      partial_.clear();
+    }
+    piece.remove_prefix(end + 1);
+  }
+  partial_ += piece;
+}
+
+void MapsMatcher::take_line(std::string_view line) {
+  ++lines_;
+  const auto mapping = parse_maps_line(line);
+  if (!mapping || mapping->inode == 0) return;
+  // Everything from the device column on names the file; range, permissions and offset stand before it.
+  std::size_t column = 0;
+  for (int skip = 0; skip < 3; ++skip) column = line.find(' ', column) + 1;
+  const auto file = line.substr(column);
+  if (file != last_file_) {  // segments of one file follow each other
+    last_file_ = file;
+    auto known = known_.find(file);
+    if (known != known_.end()) {
+      last_node_ = known->second;
+    } else {
+      const auto identified = identify_(*mapping);
+      last_node_ = identified.node;
+      if (identified.certain) known_.emplace(std::string(file), identified.node);
+    }
+  }
+  if (last_node_) ++found_[*last_node_];
+}
+
+/// Lives in the child; holds no descriptor before the fork, for the child would lose it.
+class MappingScan::Reader {
+ public:
+  explicit Reader(const DeviceNodes& nodes)
+      : nodes_(nodes), matcher_([this](const MapsLine& line) { return identify(line); }) {}
+
+  void read(pid_t pid, FrameWriter& answer) {
+    Status status = read_maps(pid);
+    if (status == Status::ok && matcher_.empty()) status = read_live_thread(pid);
+    answer.number(static_cast<std::uint8_t>(status));
+    const auto& found = matcher_.found();
+    answer.number(static_cast<std::uint32_t>(status == Status::ok ? found.size() : 0));
+    if (status != Status::ok) return;
+    for (const auto& [node, count] : found) {
+      answer.number(static_cast<std::uint8_t>(node.character));
+      answer.number(node.first);
+      answer.number(node.second);
+      answer.number(static_cast<std::uint32_t>(count));
+    }
+  }
+
+ private:
+  Status read_maps(pid_t pid) {
+    matcher_.start();
+    if (!root_) {
+      auto root = ProcDirectory::open_root();
+      if (!root) return Status::failed;
+      root_.emplace(*std::move(root));
+    }
+    auto process = root_->open(pid);
+    if (!process) return status_of(process.error());
+    process_.emplace(*std::move(process));
+    const auto maps = process_->open_file("maps");
+    if (!maps) return status_of(maps.error());
+    for (;;) {
+      const ssize_t n = ::read(maps->get(), piece_.data(), piece_.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return status_of(system_error("maps"));
+      if (n == 0) return Status::ok;
+      matcher_.feed({piece_.data(), static_cast<std::size_t>(n)});
+    }
+  }
+
+  /// The memory of a process whose leader has ended is seen through its threads only. /proc/TID is not listed but is
+  /// there.
+  Status read_live_thread(pid_t pid) {
+    const auto thread = find_live_thread(*process_, pid);
+    return thread ? read_maps(thread->tid) : Status::ok;
+  }
+
+  MapsMatcher::Identified identify(const MapsLine& line) {
+    const auto by_file = nodes_.match_file(line.device, line.inode);
+    if (by_file && !by_file->character) return {by_file, true};
+    // The device column is that of the file system. Only the link in map_files leads to the file itself (facts.md 3.1);
+    // it wants CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. Without them nodes that vacate's own /dev shows are still
+    // found.
+    const std::string name = "map_files/" + std::string(line.range);
+    const auto file = process_->identity(name.c_str());
+    if (file) return {nodes_.match(*file), true};
+    return {by_file, file.error().code != ErrorCode::gone};
+  }
+
+  const DeviceNodes& nodes_;
+  std::optional<ProcDirectory> root_, process_;
+  MapsMatcher matcher_;
+  std::array<char, 32768> piece_;
+};
+
+MappingScan::MappingScan(std::vector<pid_t> pids, const DeviceNodes& nodes)
+    : pids_(std::move(pids)),
+      reader_(std::make_unique<Reader>(nodes)),
+      pass_("vacate-maps", pids_.size(),
+            [this](std::size_t index, FrameWriter& answer) { reader_->read(pids_[index], answer); }) {}
+
+MappingScan::~MappingScan() = default;
+
+Mappings MappingScan::finish() {
+  static constexpr std::size_t kRowSize = 21;
+  Mappings mappings;
+  const auto missing = pass_.finish([&](std::size_t index, std::string_view bytes) {
+    FrameReader answer(bytes);
+    const auto status = static_cast<Status>(answer.number<std::uint8_t>());
+    const auto rows = answer.count(kRowSize);
+    std::vector<MappingHit> hits;
+    for (std::uint32_t i = 0; i < rows; ++i) {
+      MappingHit hit;
+      hit.pid = pids_[index];
+      hit.node.character = answer.number<std::uint8_t>() != 0;
+      hit.node.first = answer.number<std::uint64_t>();
+      hit.node.second = answer.number<std::uint64_t>();
+      hit.count = answer.number<std::uint32_t>();
+      hits.push_back(hit);
+    }
+    if (status == Status::gone) return;
+    if (status == Status::denied) {
+      mappings.denied.push_back(pids_[index]);
+    } else if (status != Status::ok || !answer.complete()) {
+      mappings.failed.push_back(pids_[index]);
+    } else {
+      mappings.hits.insert(mappings.hits.end(), hits.begin(), hits.end());
+    }
+  });
+  for (const auto index : missing) mappings.stuck.push_back(pids_[index]);
+  return mappings;
+}
+
+}  // namespace vacate

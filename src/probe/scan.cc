@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of one scan: list, start reading maps beside, walk descriptors, ask the driver, read details of candidates
+// under their pins, prove them alive. Anything that ended meanwhile is left out; what could not be seen becomes a blind
+// spot.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "gpu/device_nodes.h"
+#include "os/host.h"
+#include "os/system_calls.h"
+#include "probe/clients.h"
+#include "probe/details.h"
+#include "probe/mappings.h"
+#include "probe/pipes.h"
+#include "probe/probe.h"
+#include "probe/references.h"
+#include "probe/relatives.h"
+#include "probe/sockets.h"
+#include "probe/visibility.h"
+#include "probe/walk.h"
+
+namespace vacate {
+namespace {
+
+double now_in_seconds() noexcept {
+  timespec now{};
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+/// Which processes are vacate: the same program file as ours. Its driver child is one, and so is another vacate's.
+class OwnTool {
+ public:
+  explicit OwnTool(const ProcDirectory& root) : root_(root), own_(root.identity("self/exe")) {}
+  [[nodiscard]] bool is_own(pid_t pid) const {
+    const auto exe = root_.identity((std::to_string(pid) + "/exe").c_str());
+    return own_ && exe && exe->device == own_->device && exe->inode == own_->inode;
+  }
+
+ private:
+  const ProcDirectory& root_;
+  Result<FileIdentity> own_;
+};
+
+class Scanner {
+ public:
+  Scanner(DriverSession& driver, const Policy& policy, ProcDirectory root)
+      : driver_(driver), policy_(policy), root_(std::move(root)), nodes_(DeviceNodes::read()) {}
+
+  Scan run() {
+    auto& snapshot = scan_.snapshot;
+    snapshot.time = now_in_seconds();
+    snapshot.host = read_host();
+    snapshot.host.whole_host = is_whole_host(root_);
+    snapshot.caller = read_caller(root_);
+    snapshot.shells = read_shells();
+    look();
+    ask_driver();
+    collect_references();
+    read_candidates();
+    read_relations();
+    finish();
+    return std::move(scan_);
+  }
+
+ private:
+  void look();
+  void ask_driver();
+  void add_late_comers();
+  void add_gpus_of_nodes();
+  void leave_out_own_tool();
+  void collect_references();
+  [[nodiscard]] std::vector<pid_t> choose_candidates();
+  void read_candidates();
+  [[nodiscard]] bool read_candidate(Process& process, DetailReader& reader);
+  void drop(const std::set<pid_t>& gone);
+  void read_relations();
+  void note_hidden();
+  void finish();
+
+  [[nodiscard]] std::vector<Process>& processes() { return walker_->result().processes; }
+  [[nodiscard]] Process* find(pid_t pid);
+
+  DriverSession& driver_;
+  const Policy& policy_;
+  ProcDirectory root_;
+  DeviceNodes nodes_;
+  std::optional<Walker> walker_;
+  Mappings mappings_;
+  BlindSpots blind_;
+  double boot_time_ = 0;
+  Scan scan_;
+};
+
+Process* Scanner::find(pid_t pid) {
+  auto& all = processes();
+  const auto at =
+      std::lower_bound(all.begin(), all.end(), pid, [](const Process& p, pid_t wanted) { return p.key.pid < wanted; });
+  return at != all.end() && at->key.pid == pid ? &*at : nullptr;
+}
+
+void Scanner::look() {
+  walker_.emplace(root_, nodes_, scan_.snapshot.host.pid_namespace);
+  if (const auto listed = walker_->list_processes(); !listed) blind_.add_unlisted(listed.error());
+  std::vector<pid_t> with_memory;
+  for (const auto& process : processes())
+    if (!process.kernel_thread && !is_gone(process)) with_memory.push_back(process.key.pid);
+  MappingScan mappings(std::move(with_memory), nodes_);
+  walker_->walk_all_descriptors();
+  mappings_ = mappings.finish();
+}
+
+/// After the walk, not before: a process that ended in between would look like a charge to a dead one. Who started in
+/// between is looked at now. A driver that took long has made the walk old: it is done again.
+void Scanner::ask_driver() {
+  static constexpr std::chrono::milliseconds kFresh{300};
+  const auto begin = Deadline::Clock::now();
+  auto sample = driver_.sample(Deadline::after(policy_.driver_deadline));
+  if (Deadline::Clock::now() - begin > kFresh) look();
+  auto& snapshot = scan_.snapshot;
+  snapshot.driver = std::move(sample.driver);
+  snapshot.gpus = std::move(sample.gpus);
+  snapshot.charges = std::move(sample.charges);
+  blind_.add(sample.blind_spots);
+  add_late_comers();
+  add_gpus_of_nodes();
+}
+
+void Scanner::add_late_comers() {
+  std::vector<pid_t> late;
+  for (const auto& charge : scan_.snapshot.charges) {
+    if (find(charge.pid) != nullptr) continue;
+    walker_->add_process(charge.pid);
+    if (find(charge.pid) != nullptr) late.push_back(charge.pid);
+  }
+  if (late.empty()) return;
+  auto more = MappingScan(late, nodes_).finish();
+  mappings_.hits.insert(mappings_.hits.end(), more.hits.begin(), more.hits.end());
+  mappings_.denied.insert(mappings_.denied.end(), more.denied.begin(), more.denied.end());
+  mappings_.stuck.insert(mappings_.stuck.end(), more.stuck.begin(), more.stuck.end());
+  mappings_.failed.insert(mappings_.failed.end(), more.failed.begin(), more.failed.end());
+}
+
+/// Neither library nor module told of any GPU, yet there are nodes: each nvidiaN is one, in the order of minors.
+void Scanner::add_gpus_of_nodes() {
+  auto& gpus = scan_.snapshot.gpus;
+  if (!gpus.empty()) return;
+  for (const auto& node : nodes_.nodes()) {
+    if (node.role != NodeRole::gpu || !node.minor) continue;
+    Gpu gpu;
+    gpu.index = static_cast<unsigned>(gpus.size());
+    gpu.minor = *node.minor;
+    gpu.state = GpuState::no_answer;
+    gpus.push_back(std::move(gpu));
+  }
+}
+
+void Scanner::leave_out_own_tool() {
+  const OwnTool tool(root_);
+  std::map<pid_t, bool> known;
+  const auto is_own = [&](pid_t pid) {
+    const auto [entry, added] = known.try_emplace(pid, false);
+    if (added) entry->second = pid == driver_.child() || tool.is_own(pid);
+    return entry->second;
+  };
+  auto& walk = walker_->result();
+  std::erase_if(walk.hits, [&](const NodeHit& hit) { return is_own(hit.pid); });
+  std::erase_if(mappings_.hits, [&](const MappingHit& hit) { return is_own(hit.pid); });
+}
+
+void Scanner::collect_references() {
+  leave_out_own_tool();
+  scan_.snapshot.references = references_from(walker_->result().hits, mappings_.hits, nodes_);
+}
+
+/// Holders with everything around them, and whoever is charged: the driver's word alone widens nothing.
+std::vector<pid_t> Scanner::choose_candidates() {
+  std::vector<pid_t> holders;
+  for (const auto& reference : scan_.snapshot.references) holders.push_back(reference.pid);
+  auto candidates = related_processes(processes(), holders);
+  for (const auto& charge : scan_.snapshot.charges)
+    if (find(charge.pid) != nullptr) candidates.push_back(charge.pid);
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  return candidates;
+}
+
+/// Pin, read, prove: in this order what was read is about the pinned process (facts.md 3.4).
+void Scanner::read_candidates() {
+  const auto candidates = choose_candidates();
+  DetailReader reader(root_, Users::read());
+  boot_time_ = reader.boot_time();
+  std::set<pid_t> gone;
+  std::vector<pid_t> pinned;
+  for (const pid_t pid : candidates) {
+    Process& process = *find(pid);
+    if (is_gone(process)) {
+      (void)reader.read(process);  // a zombie: nothing to pin, but it is somebody's parent or leader
+      continue;
+    }
+    const auto key = scan_.pins.pin(pid);
+    if (key) {
+      process.key.pidfd_inode = key->pidfd_inode;
+      pinned.push_back(pid);
+    } else if (key.error().code != ErrorCode::gone) {
+      blind_.add_unpinned(pid, key.error());
+    }
+    const bool same = key ? key->start_ticks == process.key.start_ticks : key.error().code != ErrorCode::gone;
+    if (!same) gone.insert(pid);
+  }
+  CommandLineScan command_lines(pinned);
+  for (const pid_t pid : pinned)
+    if (!gone.contains(pid) && !reader.read(*find(pid))) gone.insert(pid);
+  for (auto& [pid, argv] : command_lines.finish()) {
+    if (!argv.known() && argv.reason() == Unknown::timed_out) blind_.add_stuck_argv(pid);
+    find(pid)->argv = std::move(argv);
+  }
+  for (const pid_t pid : pinned) {
+    const auto* pin = scan_.pins.find(find(pid)->key);
+    if (pin == nullptr || !pin->prove_alive()) gone.insert(pid);
+  }
+  drop(gone);
+}
+
+/// Ended, or somebody else by now: neither the process nor what it held is there any more.
+void Scanner::drop(const std::set<pid_t>& gone) {
+  if (gone.empty()) return;
+  auto& walk = walker_->result();
+  std::erase_if(processes(), [&](const Process& process) { return gone.contains(process.key.pid); });
+  std::erase_if(walk.hits, [&](const NodeHit& hit) { return gone.contains(hit.pid); });
+  std::erase_if(walk.channels, [&](const ChannelEnd& end) { return gone.contains(end.pid); });
+  std::erase_if(walk.rings, [&](const RingFile& ring) { return gone.contains(ring.pid); });
+  std::erase_if(scan_.snapshot.references, [&](const Reference& reference) { return gone.contains(reference.pid); });
+}
+
+void Scanner::read_relations() {
+  static constexpr std::chrono::milliseconds kNetlink{500};
+  const auto& walk = walker_->result();
+  const auto sockets = read_unix_sockets(Deadline::after(kNetlink)).value_or(std::vector<UnixSocket>{});
+  blind_.add_unreadable(walk, mappings_, scan_.snapshot.caller.root);
+  blind_.add_hiding(root_, scan_.snapshot);
+  read_pipes({root_, walk.channels, sockets, blind_.everybody_seen(), boot_time_}, processes());
+  read_listeners(root_, walk.channels, processes());
+  resolve_named_parents(root_, processes());
+  blind_.add_in_flight(find_in_flight(root_, walk.channels, sockets), processes());
+  blind_.add_rings(walk.rings);
+  std::vector<NodeHit> pinning;
+  for (const auto& hit : walk.hits)
+    if (pins_memory(nodes_.nodes()[nodes_.index_of(hit.node)].role)) pinning.push_back(hit);
+  scan_.snapshot.shared_clients = group_by_description(pinning, compare_descriptions);
+  note_hidden();
+}
+
+/// Charged, existing and without an entry in /proc: hidden, neither dead nor a ghost (BR-147).
+void Scanner::note_hidden() {
+  for (const auto& charge : scan_.snapshot.charges) {
+    if (find(charge.pid) != nullptr) continue;
+    const UniqueFd pidfd(open_pidfd(charge.pid));
+    if (pidfd && !root_.identity(std::to_string(charge.pid).c_str())) blind_.add_hidden(charge.pid);
+  }
+}
+
+void Scanner::finish() {
+  auto& snapshot = scan_.snapshot;
+  const auto moved_to = nodes_.sort();
+  for (auto& reference : snapshot.references) reference.node = moved_to[reference.node];
+  std::sort(snapshot.references.begin(), snapshot.references.end(), [](const Reference& a, const Reference& b) {
+    return std::tie(a.pid, a.node, a.kind) < std::tie(b.pid, b.node, b.kind);
+  });
+  snapshot.nodes = nodes_.nodes();
+  snapshot.processes = std::move(processes());
+  snapshot.visibility = blind_.take();
+}
+
+}  // namespace
+
+Scan take_scan(DriverSession& driver, const Policy& policy) {
+  auto root = ProcDirectory::open_root();
+  if (root) return Scanner(driver, policy, *std::move(root)).run();
+  // Without /proc nothing but the driver's word is left.
+  Scan scan;
+  scan.snapshot.time = now_in_seconds();
+  scan.snapshot.host = read_host();
+  scan.snapshot.visibility.all_references = false;
+  scan.snapshot.visibility.blind_spots.push_back({"no-proc", root.error().message});
+  return scan;
+}
+
+}  // namespace vacate
