@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From evidence to holders: who pins what, whose it is, and where each GPU's memory went. Pure: the same snapshot gives the same
-// bytes; no system call, no clock, no driver.
+// From evidence to holders: who pins what, whose it is, and where each GPU's memory went. Pure: the same snapshot gives
+// the same bytes; no system call, no clock, no driver.
 #pragma once
 
 #include <map>
@@ -14,6 +14,7 @@ namespace vacate {
 /// Baselines that are known, configured or measured while nobody held the GPU, by index.
 using Baselines = std::map<unsigned, Baseline>;
 
-[[nodiscard]] Attribution attribute_holders(const Snapshot& snapshot, const Policy& policy, const Baselines& known = {});
+[[nodiscard]] Attribution attribute_holders(const Snapshot& snapshot, const Policy& policy,
+                                            const Baselines& known = {});
 
 }  // namespace vacate

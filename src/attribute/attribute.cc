@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the parts together: who holds (census), in what way (roles), together with whom (groups), whose it is
+// (standing), who is spared (protection), and what it comes to (accounts). No judgement is made here.
+#include "attribute/attribute.h"
+
+#include <algorithm>
+
+#include "attribute/accounts.h"
+#include "attribute/census.h"
+#include "attribute/charges.h"
+#include "attribute/groups.h"
+#include "attribute/protection.h"
+#include "attribute/roles.h"
+#include "attribute/standing.h"
+
+namespace vacate {
+namespace {
+
+constexpr std::string_view kFilesOnly = "it has device files open only: no context, no memory";
+
+bool is_resource_tracker(const Process& process) {
+  if (!process.argv.known()) return false;
+  const auto& argv = *process.argv;
+  for (std::size_t i = 0; i + 1 < argv.size(); ++i) {
+    if (argv[i] != "-c") continue;
+    // The two names that Python gave it: resource_tracker since 3.8, semaphore_tracker before.
+    return argv[i + 1].find("multiprocessing.resource_tracker import main") != std::string::npos ||
+           argv[i + 1].find("multiprocessing.semaphore_tracker import main") != std::string::npos;
+  }
+  return false;
+}
+
+bool is_mps_client(const Charges& charges, pid_t pid) {
+  const auto& rows = charges.of(pid);
+  return std::any_of(rows.begin(), rows.end(), [](const DriverCharge& row) {
+    return std::find(row.kinds.begin(), row.kinds.end(), ContextKind::mps) != row.kinds.end();
+  });
+}
+
+class Attributor {
+ public:
+  explicit Attributor(const Snapshot& snapshot)
+      : snapshot_(snapshot),
+        census_(snapshot),
+        groups_(census_),
+        charges_(census_, groups_),
+        standings_(census_, groups_, charges_) {}
+
+  Attribution attribute(const Policy& policy, const Baselines& known) && {
+    for (const auto& [pid, references] : census_.references()) result_.holders.push_back(holder(pid));
+    make_groups();
+    for (auto& group : result_.groups) settle(group);
+    result_.accounts = accounts_of(snapshot_, charges_, result_.holders, policy, known);
+    result_.charged_to_nobody = untied_charges(charges_);
+    return std::move(result_);
+  }
+
+ private:
+  Holder holder(pid_t pid) const {
+    Holder holder;
+    holder.key.pid = pid;
+    holder.role = role_of(census_, charges_, pid);
+    holder.standing = standings_.of(pid);
+    holder.because = standings_.because(pid);
+    holder.gpus = gpus_of(census_, charges_, pid);
+    holder.common = common_evidence_of(census_, pid);
+    if (const auto* process = census_.living(pid)) {
+      holder.key = process->key;
+      holder.protection = protection_of(*process, snapshot_);
+      if (!holder.protection && is_mps_client(charges_, pid)) holder.protection = mps_client_protection();
+      if (!holder.protection) {
+        if (auto claim = claim_of(*process)) holder.because.push_back(std::move(*claim));
+      }
+    }
+    return holder;
+  }
+
+  Holder& find(pid_t pid) {
+    return *std::find_if(result_.holders.begin(), result_.holders.end(),
+                         [&](const Holder& h) { return h.key.pid == pid; });
+  }
+
+  // Only groups with a holder; numbered in the order of the lowest holder, which is the order in which holders come.
+  void make_groups() {
+    std::map<std::size_t, std::size_t> number_of;
+    for (auto& holder : result_.holders) {
+      const auto joined = *groups_.group_of(holder.key.pid);
+      const auto [at, is_new] = number_of.emplace(joined, number_of.size() + 1);
+      holder.group = at->second;
+      if (is_new) result_.groups.push_back(make_group(joined, at->second));
+    }
+  }
+
+  Group make_group(std::size_t joined, std::size_t id) const {
+    Group group;
+    group.id = id;
+    for (const auto pid : groups_.members(joined)) {
+      if (census_.is_holder(pid)) {
+        group.holders.push_back(pid);
+      } else if (const auto* process = census_.living(pid)) {
+        group.relatives.push_back(
+            {process->key, standings_.of(pid), is_resource_tracker(*process), protection_of(*process, snapshot_)});
+      }
+    }
+    if (const auto owner = standings_.owner_of(joined)) {
+      group.owner = census_.living(*owner)->key;
+      group.owner_title = title_of(*census_.living(*owner));
+    }
+    return group;
+  }
+
+  // Device files alone are no standing for being ended (design.md, Protection): they go only with a group that pins
+  // memory.
+  void settle(Group& group) {
+    const bool pins = std::any_of(group.holders.begin(), group.holders.end(), [&](pid_t pid) {
+      return find(pid).pins_memory() && find(pid).standing == Standing::leftover;
+    });
+    for (const auto pid : group.holders) {
+      auto& holder = find(pid);
+      if (holder.role == HolderRole::files) holder.because.emplace_back(kFilesOnly);
+      if (!pins && holder.standing == Standing::leftover) holder.standing = Standing::unsure;
+    }
+    if (!pins) {
+      for (auto& relative : group.relatives) {
+        if (relative.standing == Standing::leftover) relative.standing = Standing::unsure;
+      }
+    }
+    group.standing = find(group.holders.front()).standing;
+    for (const auto pid : group.holders) {
+      if (find(pid).standing != group.standing) group.standing = Standing::unsure;
+    }
+  }
+
+  const Snapshot& snapshot_;
+  Census census_;
+  Groups groups_;
+  Charges charges_;
+  Standings standings_;
+  Attribution result_;
+};
+
+}  // namespace
+
+Attribution attribute_holders(const Snapshot& snapshot, const Policy& policy, const Baselines& known) {
+  return Attributor(snapshot).attribute(policy, known);
+}
+
+}  // namespace vacate

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribute/programs.h"
+
+#include <algorithm>
+#include <array>
+
+namespace vacate {
+namespace {
+
+// Trees that belong to root on every distribution. /opt: vendors' packages; /nix/store and /snap: immutable.
+constexpr std::array<std::string_view, 9> kSystemTrees = {"/usr/",     "/bin/", "/sbin/",      "/lib/", "/lib64/",
+                                                          "/libexec/", "/opt/", "/nix/store/", "/snap/"};
+constexpr std::array<std::string_view, 9> kShells = {"sh",  "bash", "dash", "zsh",    "fish",
+                                                     "ksh", "tcsh", "csh",  "busybox"};
+constexpr std::array<std::string_view, 3> kShellDirectories = {"/bin/", "/usr/bin/", "/usr/local/bin/"};
+constexpr std::array<std::string_view, 12> kLogins = {"login", "sshd",   "sshd-session", "sshd-auth",
+                                                      "su",    "sudo",   "doas",         "runuser",
+                                                      "tmux",  "screen", "dropbear",     "mosh-server"};
+// What a desktop starts applications from: to them it is what a shell is to its jobs, and joined all of a user's
+// windows would be one group.
+constexpr std::array<std::string_view, 10> kDesktopShells = {
+    "gnome-shell", "gnome-session-binary", "plasmashell", "kwin_wayland", "kwin_x11", "mutter", "sway", "weston",
+    "Hyprland",    "cosmic-comp"};
+// Not supervisord and the like: those are scripts, their executable is an interpreter, and they do own what they start.
+constexpr std::array<std::string_view, 9> kServiceManagers = {
+    "systemd", "init", "s6-svscan", "s6-supervise", "runsv", "runsvdir", "openrc-init", "dinit", "upstart"};
+constexpr std::array<std::string_view, 12> kContainerRuntimes = {"containerd", "dockerd", "conmon",    "crio",
+                                                                 "crun",       "runc",    "podman",    "kubelet",
+                                                                 "runsc",      "incusd",  "lxc-start", "lxc-monitord"};
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_shell(std::string_view exe, const std::vector<std::string>& shells) {
+  if (std::find(shells.begin(), shells.end(), exe) != shells.end()) return true;
+  const auto name = base_name(exe);
+  return contains(kShells, name) && contains(kShellDirectories, exe.substr(0, exe.size() - name.size()));
+}
+
+}  // namespace
+
+bool is_system_path(std::string_view path) noexcept {
+  return std::any_of(kSystemTrees.begin(), kSystemTrees.end(),
+                     [&](std::string_view tree) { return path.starts_with(tree); });
+}
+
+std::string_view base_name(std::string_view path) noexcept {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+Program program_of(const Process& process, const std::vector<std::string>& shells) {
+  if (!process.exe.known()) return Program::ordinary;
+  const std::string_view exe = *process.exe;
+  if (is_shell(exe, shells)) return Program::shell;
+  if (!is_system_path(exe)) return Program::ordinary;
+  const auto name = base_name(exe);
+  if (contains(kLogins, name) || contains(kDesktopShells, name)) return Program::login;
+  if (contains(kServiceManagers, name)) return Program::service_manager;
+  if (contains(kContainerRuntimes, name) || name.starts_with("containerd-shim")) return Program::container_runtime;
+  return Program::ordinary;
+}
+
+bool is_first_of_namespace(const Process& process) noexcept {
+  return process.key.pid == 1 || (!process.ns_pids.empty() && process.ns_pids.back() == 1);
+}
+
+}  // namespace vacate

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose is it: the five tests of design.md section 5, "Standing", in their order, for every group. A wrong `leftover`
+// ends somebody's work, so whatever is not known counts against it. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attribute/census.h"
+#include "attribute/charges.h"
+#include "attribute/groups.h"
+#include "model/holder.h"
+
+namespace vacate {
+
+/// What the tests say of one topmost member.
+struct TopmostVerdict {
+  std::optional<std::string> owned;  ///< test 2: somebody lives who started it
+  std::optional<pid_t> owner;        ///< that somebody, where it can be seen
+  bool adopted = false;
+  std::vector<std::string> proofs;            ///< test 3: of its owner's death; empty: none
+  std::optional<std::string> set_up_to_stay;  ///< test 4
+};
+
+class Standings {
+ public:
+  Standings(const Census& census, const Groups& groups, const Charges& charges);
+
+  [[nodiscard]] Standing of(pid_t pid) const;
+  /// Sentences, without figures that change from scan to scan.
+  [[nodiscard]] std::vector<std::string> because(pid_t pid) const;
+  /// Who owns a live group, where that can be said.
+  [[nodiscard]] std::optional<pid_t> owner_of(std::size_t group) const;
+
+ private:
+  void judge_owners();
+  void collect_proofs();
+  void judge_servers();
+  [[nodiscard]] bool is_owned(std::size_t group) const { return owned_by_.contains(group); }
+  [[nodiscard]] std::optional<pid_t> live_topmost(std::size_t group) const;
+  [[nodiscard]] bool counts_as_leftover(pid_t pid, std::size_t seen_from_group) const;
+  [[nodiscard]] std::vector<std::string> reasons_of_topmost(pid_t top) const;
+  [[nodiscard]] std::vector<std::string> what_would_decide(const TopmostVerdict& verdict, const Process& top) const;
+
+  const Census* census_;
+  const Groups* groups_;
+  const Charges* charges_;
+  std::map<pid_t, TopmostVerdict> verdicts_;  ///< of every topmost member
+  std::map<std::size_t, pid_t> owned_by_;     ///< group -> its lowest member that passes test 2
+};
+
+}  // namespace vacate

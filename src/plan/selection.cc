@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/selection.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace vacate {
+namespace {
+
+bool names(const std::vector<ProcessSelector>& selectors, const ProcessKey& key) {
+  return std::any_of(selectors.begin(), selectors.end(), [&](const ProcessSelector& s) { return s.matches(key); });
+}
+
+// A GPU that cannot be asked has no list of contexts; what has its node open may have memory there.
+bool lists_contexts(const Snapshot& snapshot, unsigned index) {
+  return std::any_of(snapshot.gpus.begin(), snapshot.gpus.end(), [&](const Gpu& gpu) {
+    return gpu.index == index && (gpu.state == GpuState::ok || gpu.state == GpuState::reset_required);
+  });
+}
+
+bool has_inherited(const HolderOnGpu& on_gpu) {
+  return std::any_of(on_gpu.evidence.begin(), on_gpu.evidence.end(),
+                     [](const HolderEvidence& evidence) { return evidence.kind == EvidenceKind::inherited_client; });
+}
+
+}  // namespace
+
+std::vector<unsigned> pinned_gpus(const Snapshot& snapshot, const Holder& holder) {
+  std::vector<unsigned> pinned;
+  if (!holder.pins_memory()) return pinned;
+  for (const auto& on_gpu : holder.gpus) {
+    if (on_gpu.has_context || holder.role != HolderRole::context || has_inherited(on_gpu) ||
+        !lists_contexts(snapshot, on_gpu.index))
+      pinned.push_back(on_gpu.index);
+  }
+  return pinned;
+}
+
+Result<void> Selector::check(const Attribution& attribution) const {
+  for (const auto index : request_->selection.gpus) {
+    const auto& gpus = snapshot_->gpus;
+    if (std::none_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.index == index; }))
+      return Error{ErrorCode::malformed, fmt::format("there is no GPU {}; `vacate status` lists them", index)};
+  }
+  for (const auto& wanted : request_->selection.pids) {
+    if (auto checked = check_pid(wanted, attribution); !checked) return checked;
+    if (attribution.find(wanted.pid) == nullptr)
+      return Error{ErrorCode::malformed, fmt::format("process {} holds no GPU", wanted.pid)};
+  }
+  for (const auto& wanted : request_->even) {
+    if (auto checked = check_pid(wanted, attribution); !checked) return checked;
+  }
+  return {};
+}
+
+Result<void> Selector::check_pid(const ProcessSelector& wanted, const Attribution& attribution) const {
+  const auto* holder = attribution.find(wanted.pid);
+  const auto* process = snapshot_->find(wanted.pid);
+  if (holder == nullptr && (process == nullptr || is_gone(*process)))
+    return Error{ErrorCode::malformed, fmt::format("process {} does not exist", wanted.pid)};
+  const auto& key = holder != nullptr ? holder->key : process->key;
+  if (!wanted.matches(key)) {
+    return Error{ErrorCode::malformed, fmt::format("process {} is another one than {}@{}: it is {}", wanted.pid,
+                                                   wanted.pid, wanted.start_ticks.value_or(0), to_string(key))};
+  }
+  return {};
+}
+
+bool Selector::is_named(const ProcessKey& key) const { return names(request_->selection.pids, key); }
+
+bool Selector::covers(unsigned gpu) const {
+  const auto& selection = request_->selection;
+  return selection.all_gpus || std::find(selection.gpus.begin(), selection.gpus.end(), gpu) != selection.gpus.end();
+}
+
+std::vector<unsigned> Selector::pinned_outside(const Holder& holder) const {
+  auto pinned = pinned_gpus(*snapshot_, holder);
+  std::erase_if(pinned, [&](unsigned gpu) { return covers(gpu); });
+  return pinned;
+}
+
+bool Selector::has_selected_gpu(const Holder& holder) const {
+  if (request_->selection.all_gpus) return true;
+  if (!holder.pins_memory())
+    return std::any_of(holder.gpus.begin(), holder.gpus.end(),
+                       [&](const HolderOnGpu& on_gpu) { return covers(on_gpu.index); });
+  const auto pinned = pinned_gpus(*snapshot_, holder);
+  return std::any_of(pinned.begin(), pinned.end(), [&](unsigned gpu) { return covers(gpu); });
+}
+
+bool Selector::has_user(pid_t pid) const {
+  const auto& users = request_->selection.users;
+  if (users.empty()) return true;
+  const auto* process = snapshot_->find(pid);
+  return process != nullptr && process->uid.known() &&
+         std::find(users.begin(), users.end(), *process->uid) != users.end();
+}
+
+bool Selector::is_in_scope(const Holder& holder) const {
+  if (!request_->selection.pids.empty() || !holder.pins_memory()) return false;
+  switch (holder.standing) {
+    case Standing::leftover:
+      return true;
+    case Standing::unsure:
+      return request_->scope != Scope::leftovers;
+    case Standing::live:
+      return request_->scope == Scope::all;
+    case Standing::foreign:
+      return false;
+  }
+  return false;
+}
+
+std::optional<Refusal> Selector::obstacle(const Member& member) const {
+  if (member.standing() == Standing::foreign)
+    return Refusal{"foreign", "it cannot be seen from here whose it is; run vacate where it can be"};
+  if (const auto& protection = member.protection()) {
+    const auto& why = protection->detail;
+    if (protection->absolute) return Refusal{protection->rule, fmt::format("never ended, whatever is asked: {}", why)};
+    if (!names(request_->even, member.key()))
+      return Refusal{protection->rule,
+                     fmt::format("protected: {}; --even {} to end it all the same", why, member.key().pid)};
+  }
+  const auto& caller = snapshot_->caller;
+  const auto* process = snapshot_->find(member.key().pid);
+  const bool is_mine = process != nullptr && process->uid.known() && *process->uid == caller.uid;
+  if (!caller.root && !is_mine) return Refusal{"not-yours", "it belongs to another user: run as root"};
+  return std::nullopt;
+}
+
+Choice Selector::choose(const Holder& holder) const {
+  const bool named = is_named(holder.key);
+  if (!(named || is_in_scope(holder)) || !has_selected_gpu(holder) || !has_user(holder.key.pid)) return {};
+  if (auto refusal = obstacle({&holder, nullptr})) return {false, "", std::move(refusal)};
+  const auto outside = pinned_outside(holder);
+  if (!named && holder.standing != Standing::leftover && !outside.empty()) {
+    return {
+        false, "",
+        Refusal{"gpu-list", fmt::format("it has memory on GPU {} too, which was not selected, and a process ends as a "
+                                        "whole: add that to --gpu, or name it with --pid {}",
+                                        fmt::join(outside, ", "), holder.key.pid)}};
+  }
+  return {true, named ? "named" : std::string(describe(holder.standing)), std::nullopt};
+}
+
+}  // namespace vacate

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planner's laws (design.md 8), on machines made at random: trees that died in part, shared clients, daemons,
+// monitors, hidden and garbled facts. A law holds for every one of them, whatever the story.
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include <rapidcheck.h>
+
+#include "attribute/attribute.h"
+#include "attribute/test_machine.h"
+#include "plan/plan_free.h"
+
+namespace {
+
+using namespace vacate;
+using vacate::testing::Actor;
+using vacate::testing::Hold;
+using vacate::testing::TestMachine;
+
+constexpr unsigned kGpus = 3;
+
+int below(int limit) { return *rc::gen::inRange(0, limit); }
+bool one_in(int n) { return below(n) == 0; }
+
+Actor any_actor(const std::vector<std::string>& names) {
+  static const std::vector<std::string> kExecutables = {
+      "/lab/actor",       "/lab/actor",         "/lab/actor",
+      "/usr/bin/bash",    "/usr/lib/xorg/Xorg", "/usr/bin/nvidia-persistenced",
+      "/usr/sbin/slurmd", "/home/a/bin/Xorg",   "/usr/bin/containerd-shim-runc-v2"};
+  Actor actor;
+  actor.parent = one_in(3) ? (one_in(2) ? "shell" : "init")
+                           : names[static_cast<std::size_t>(below(static_cast<int>(names.size())))];
+  actor.exe = kExecutables[static_cast<std::size_t>(below(static_cast<int>(kExecutables.size())))];
+  actor.uid = one_in(4) ? 1000U : 0U;
+  actor.session = one_in(6);
+  actor.group = one_in(5);
+  actor.detached = one_in(6);
+  actor.subreaper = one_in(8);
+  actor.listens = one_in(6);
+  if (one_in(3)) actor.pipe = one_in(2);
+  if (one_in(10)) actor.argv = {"python3", "-c", "from multiprocessing.resource_tracker import main;main(3)"};
+  return actor;
+}
+
+Hold any_hold() {
+  Hold hold;
+  hold.gpus = {static_cast<unsigned>(below(kGpus))};
+  if (one_in(3)) hold.gpus = {0, 1, 2};
+  hold.mib = static_cast<std::uint64_t>(below(50)) * 100;
+  hold.how = static_cast<Hold::How>(below(8));
+  return hold;
+}
+
+TestMachine any_machine() {
+  TestMachine m(kGpus);
+  std::vector<std::string> names = {"shell"};
+  const auto count = 2 + below(12);
+  for (int i = 0; i < count; ++i) {
+    const auto name = "p" + std::to_string(i);
+    const auto actor = any_actor(names);
+    m.actor(name, actor);
+    names.push_back(name);
+    if (one_in(2)) m.hold(name, any_hold());
+    if (one_in(3) && actor.parent != "shell" && actor.parent != "init") m.inherit(name, actor.parent);
+    if (one_in(8)) m.hold(name, any_hold());
+  }
+  if (!one_in(4)) m.run_from(names.back(), one_in(4) ? 1000U : 0U);
+  const auto caller = names.back();
+  for (int i = 0; i < count; ++i) {
+    const auto name = "p" + std::to_string(i);
+    if (name != caller && one_in(3)) one_in(5) ? m.zombify(name) : m.dies(name);
+  }
+  return m;
+}
+
+// The scan is never perfect: figures missing, charges of strangers, descriptors unread.
+Snapshot any_snapshot() {
+  auto scan = any_machine().snapshot();
+  for (auto& charge : scan.charges) {
+    if (one_in(6)) charge.memory = Unknown::not_supported;
+    if (one_in(12)) charge.pid = below(3000);
+  }
+  std::sort(scan.charges.begin(), scan.charges.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.gpu, a.pid) < std::tie(b.gpu, b.pid); });
+  if (one_in(5)) scan.visibility.all_references = false;
+  if (one_in(8)) scan.driver.state = DriverState::no_answer;
+  if (one_in(8)) scan.host.whole_host = false;
+  for (auto& gpu : scan.gpus) {
+    if (one_in(10)) gpu.memory.used = Unknown::timed_out;
+  }
+  for (auto& process : scan.processes) {
+    if (one_in(15)) process.exe = Unknown::no_permission;
+    if (one_in(20)) process.uid = Unknown::no_permission;
+    for (auto& pipe : process.pipes) {
+      if (one_in(10)) pipe.other_end = Unknown::no_permission;
+    }
+  }
+  return scan;
+}
+
+std::vector<ProcessSelector> some_of(const Attribution& attribution, int one_in_n) {
+  std::vector<ProcessSelector> selected;
+  for (const auto& holder : attribution.holders) {
+    if (one_in(one_in_n)) selected.push_back({holder.key.pid, std::nullopt});
+  }
+  return selected;
+}
+
+FreeRequest any_request(const Attribution& attribution) {
+  FreeRequest request;
+  request.scope = static_cast<Scope>(below(3));
+  if (one_in(3)) {
+    request.selection.all_gpus = false;
+    for (unsigned i = 0; i < kGpus; ++i) {
+      if (one_in(2)) request.selection.gpus.push_back(i);
+    }
+  }
+  if (one_in(4)) request.selection.pids = some_of(attribution, 3);
+  if (one_in(3)) request.even = some_of(attribution, 2);
+  if (one_in(5)) request.selection.users = {0};
+  return request;
+}
+
+struct Stage {
+  Snapshot snapshot = any_snapshot();
+  Attribution attribution = attribute_holders(snapshot, Policy{});
+  FreeRequest request = any_request(attribution);
+  Plan plan = plan_free(snapshot, attribution, request).value_or(Plan{});
+};
+
+std::set<pid_t> signalled(const Plan& plan) {
+  std::set<pid_t> pids;
+  for (const auto& step : plan.steps) {
+    if (step.action == Action::signal) pids.insert(step.key.pid);
+  }
+  return pids;
+}
+
+const Relative* relative_of(const Attribution& attribution, pid_t pid) {
+  for (const auto& group : attribution.groups) {
+    for (const auto& relative : group.relatives) {
+      if (relative.key.pid == pid) return &relative;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<Protection> protection_in(const Attribution& attribution, pid_t pid) {
+  if (const auto* holder = attribution.find(pid)) return holder->protection;
+  const auto* relative = relative_of(attribution, pid);
+  return relative != nullptr ? relative->protection : std::nullopt;
+}
+
+// --- laws
+// -------------------------------------------------------------------------------------------------------------------------
+
+void never_own_chain_nor_pid_one_nor_kernel_threads() {
+  const Stage s;
+  const auto& caller = s.snapshot.caller;
+  for (const auto pid : signalled(s.plan)) {
+    RC_ASSERT(pid != caller.self.pid && pid != 1 && pid != caller.session_leader);
+    RC_ASSERT(std::find(caller.ancestors.begin(), caller.ancestors.end(), pid) == caller.ancestors.end());
+    RC_ASSERT(!s.snapshot.find(pid)->kernel_thread);
+  }
+}
+
+void protected_ones_only_by_name() {
+  const Stage s;
+  for (const auto pid : signalled(s.plan)) {
+    const auto protection = protection_in(s.attribution, pid);
+    if (!protection) continue;
+    RC_ASSERT(!protection->absolute);
+    RC_ASSERT(std::any_of(s.request.even.begin(), s.request.even.end(),
+                          [&, who = pid](const auto& e) { return e.pid == who; }));
+  }
+}
+
+void every_signal_is_for_a_holder_or_its_relative_and_cites_evidence() {
+  const Stage s;
+  std::set<std::size_t> groups;
+  for (const auto& step : s.plan.steps) {
+    if (step.action == Action::signal && step.holder) groups.insert(s.attribution.find(step.key.pid)->group);
+  }
+  for (const auto& step : s.plan.steps) {
+    RC_ASSERT(!step.because.empty());
+    RC_ASSERT(!step.rule.empty());
+    RC_ASSERT(step.key == s.snapshot.find(step.key.pid)->key || step.action == Action::refuse);
+    if (step.holder) continue;
+    RC_ASSERT(std::any_of(groups.begin(), groups.end(), [&](std::size_t id) {
+      const auto& relatives = s.attribution.groups[id - 1].relatives;
+      return std::any_of(relatives.begin(), relatives.end(), [&](const Relative& r) { return r.key == step.key; });
+    }));
+  }
+}
+
+void only_leftovers_unless_more_is_asked_for() {
+  const Stage s;
+  if (s.request.scope != Scope::leftovers || !s.request.selection.pids.empty()) return;
+  for (const auto pid : signalled(s.plan)) {
+    const auto* holder = s.attribution.find(pid);
+    RC_ASSERT((holder != nullptr ? holder->standing : relative_of(s.attribution, pid)->standing) == Standing::leftover);
+  }
+}
+
+void files_alone_are_never_ended_unasked() {
+  const Stage s;
+  const auto ended = signalled(s.plan);
+  for (const auto pid : ended) {
+    const auto* holder = s.attribution.find(pid);
+    if (holder == nullptr || holder->pins_memory() || !s.request.selection.pids.empty()) continue;
+    RC_ASSERT(std::any_of(ended.begin(), ended.end(), [&](pid_t other) {
+      const auto* beside = s.attribution.find(other);
+      return beside != nullptr && beside->pins_memory() && beside->group == holder->group;
+    }));
+  }
+}
+
+void adding_a_protection_never_adds_a_step() {
+  const Stage s;
+  RC_PRE(!s.attribution.holders.empty());
+  auto stricter = s.attribution;
+  auto& holder = stricter.holders[static_cast<std::size_t>(below(static_cast<int>(stricter.holders.size())))];
+  holder.protection = Protection{"more", "a policy says so", true};
+  const auto plan = plan_free(s.snapshot, stricter, s.request).value_or(Plan{});
+  const auto before = signalled(s.plan), after = signalled(plan);
+  RC_ASSERT(!after.contains(holder.key.pid));
+  // A tree may be asked from further below when its root's plan falls apart, but nobody new is asked.
+  RC_ASSERT(std::includes(before.begin(), before.end(), after.begin(), after.end()));
+}
+
+void same_snapshot_same_bytes() {
+  const Stage s;
+  auto shuffled = s.snapshot;
+  std::reverse(shuffled.references.begin(), shuffled.references.end());
+  const auto again = attribute_holders(shuffled, Policy{});
+  RC_ASSERT(again == s.attribution);
+  RC_ASSERT(plan_free(s.snapshot, again, s.request).value_or(Plan{}) == s.plan);
+  for (std::size_t i = 0; i < s.plan.steps.size(); ++i) RC_ASSERT(s.plan.steps[i].n == i + 1);
+}
+
+void memory_is_neither_lost_nor_counted_twice() {
+  const Stage s;
+  for (const auto& account : s.attribution.accounts) {
+    Bytes charged, untied, of_holders;
+    bool unknown = false;
+    for (const auto& charge : s.snapshot.charges) {
+      if (charge.gpu != account.index) continue;
+      unknown = unknown || !charge.memory.known();
+      charged += charge.memory.value_or(Bytes{0});
+    }
+    for (const auto& row : s.attribution.charged_to_nobody) {
+      if (row.gpu == account.index) untied += row.memory.value_or(Bytes{0});
+    }
+    for (const auto& holder : s.attribution.holders) {
+      for (const auto& on_gpu : holder.gpus) {
+        if (on_gpu.index == account.index) of_holders += on_gpu.memory.value_or(Bytes{0});
+      }
+    }
+    RC_ASSERT(account.attributed + untied == charged);
+    RC_ASSERT(unknown || account.attributed == of_holders);
+    RC_ASSERT(std::is_sorted(account.holders.begin(), account.holders.end()));
+  }
+}
+
+void unknown_never_becomes_zero() {
+  const Stage s;
+  for (const auto& gpu : s.snapshot.gpus) {
+    const auto& account = s.attribution.accounts[gpu.index];
+    if (!gpu.memory.used.known()) RC_ASSERT(!account.remainder.known() && !account.baseline.known());
+    if (!s.snapshot.visibility.all_references) RC_ASSERT(!account.baseline.known());
+  }
+  for (const auto& charge : s.snapshot.charges) {
+    if (charge.memory.known()) continue;
+    const auto* holder = s.attribution.find(charge.pid);
+    if (holder == nullptr) continue;
+    for (const auto& on_gpu : holder->gpus) RC_ASSERT(on_gpu.index != charge.gpu || !on_gpu.memory.known());
+    RC_ASSERT(!s.attribution.accounts[charge.gpu].remainder.known());
+  }
+}
+
+void everybody_is_in_one_group() {
+  const Stage s;
+  std::set<pid_t> met;
+  for (const auto& group : s.attribution.groups) {
+    RC_ASSERT(!group.holders.empty());
+    for (const auto pid : group.holders) {
+      RC_ASSERT(met.insert(pid).second);
+      RC_ASSERT(s.attribution.find(pid)->group == group.id);
+    }
+    for (const auto& relative : group.relatives) RC_ASSERT(met.insert(relative.key.pid).second);
+  }
+  for (const auto& holder : s.attribution.holders) RC_ASSERT(met.contains(holder.key.pid));
+}
+
+// Nobody is a leftover while his parent is a living process outside the group that he is in one process group with.
+void no_leftover_beside_its_creator() {
+  const Stage s;
+  for (const auto& holder : s.attribution.holders) {
+    if (holder.standing != Standing::leftover) continue;
+    const auto* process = s.snapshot.find(holder.key.pid);
+    const auto* parent = s.snapshot.find(process->ppid);
+    const bool inside = parent != nullptr && (s.attribution.find(parent->key.pid) != nullptr ||
+                                              relative_of(s.attribution, parent->key.pid) != nullptr);
+    if (parent == nullptr || is_gone(*parent) || inside) continue;
+    RC_ASSERT(parent->pgid != process->pgid);
+  }
+}
+
+void seeing_less_never_makes_a_leftover() {
+  const Stage s;
+  auto dimmer = s.snapshot;
+  dimmer.visibility.all_references = false;
+  const auto attribution = attribute_holders(dimmer, Policy{});
+  for (const auto& holder : attribution.holders) {
+    if (holder.standing == Standing::leftover)
+      RC_ASSERT(s.attribution.find(holder.key.pid)->standing == Standing::leftover);
+  }
+}
+
+void a_later_round_asks_nobody_twice() {
+  const Stage s;
+  auto after = s.snapshot;
+  const auto ended = signalled(s.plan);
+  std::erase_if(after.processes, [&](const Process& process) { return ended.contains(process.key.pid); });
+  std::erase_if(after.references, [&](const Reference& reference) { return ended.contains(reference.pid); });
+  std::erase_if(after.charges, [&](const DriverCharge& charge) { return ended.contains(charge.pid); });
+  for (auto& process : after.processes) {
+    if (ended.contains(process.ppid)) process.ppid = 1;
+  }
+  for (auto& client : after.shared_clients) std::erase_if(client, [&](pid_t pid) { return ended.contains(pid); });
+  std::erase_if(after.shared_clients, [](const std::vector<pid_t>& client) { return client.size() < 2; });
+  const auto round =
+      plan_next_round(after, attribute_holders(after, Policy{}), s.request, s.plan, s.snapshot, s.attribution);
+  for (const auto pid : signalled(round)) {
+    RC_ASSERT(s.snapshot.find(pid) != nullptr);
+    RC_ASSERT(!ended.contains(pid));
+  }
+}
+
+}  // namespace
+
+int main() {
+  struct Law {
+    const char* name;
+    void (*check)();
+  };
+  const Law laws[] = {
+      {"never vacate's own chain, pid 1, kernel threads", never_own_chain_nor_pid_one_nor_kernel_threads},
+      {"protected ones only by name, absolute ones never", protected_ones_only_by_name},
+      {"every signal is for a holder or its relative, and cites evidence",
+       every_signal_is_for_a_holder_or_its_relative_and_cites_evidence},
+      {"only leftovers unless more is asked for", only_leftovers_unless_more_is_asked_for},
+      {"device files alone are never ended unasked", files_alone_are_never_ended_unasked},
+      {"adding a protection never adds a step", adding_a_protection_never_adds_a_step},
+      {"the same snapshot gives the same bytes", same_snapshot_same_bytes},
+      {"memory is neither lost nor counted twice", memory_is_neither_lost_nor_counted_twice},
+      {"unknown never becomes zero", unknown_never_becomes_zero},
+      {"every holder is in exactly one group", everybody_is_in_one_group},
+      {"no leftover beside its creator", no_leftover_beside_its_creator},
+      {"seeing less never makes a leftover", seeing_less_never_makes_a_leftover},
+      {"a later round asks nobody twice", a_later_round_asks_nobody_twice},
+  };
+  bool all = true;
+  for (const auto& law : laws) all = rc::check(law.name, law.check) && all;
+  return all ? 0 : 1;
+}
