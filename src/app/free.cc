@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/free.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "app/select.h"
+#include "execute/live_executor.h"
+#include "execute/recording_executor.h"
+#include "plan/plan_free.h"
+#include "verify/survivors.h"
+
+namespace vacate {
+namespace {
+
+using Clock = Deadline::Clock;
+
+void insert_all(std::vector<unsigned>& into, const std::vector<unsigned>& from) {
+  into.insert(into.end(), from.begin(), from.end());
+}
+
+/// The selected GPUs; where only processes or users were named, those on which they are.
+std::vector<unsigned> gpus_to_verify(const Sighting& before, const Plan& plan, const Selection& selection) {
+  if (!selection.all_gpus) return selection.gpus;
+  std::vector<unsigned> gpus;
+  if (selection.pids.empty() && selection.users.empty()) {
+    for (const auto& gpu : before.snapshot.gpus) gpus.push_back(gpu.index);
+    return gpus;
+  }
+  for (const auto& step : plan.steps) insert_all(gpus, step.gpus);
+  for (const auto& holder : before.attribution.holders)
+    if (is_selected(holder, before.snapshot, selection))
+      for (const auto& place : holder.gpus) gpus.push_back(place.index);
+  std::sort(gpus.begin(), gpus.end());
+  gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
+  return gpus;
+}
+
+std::vector<std::pair<pid_t, std::string>> titles_of(const std::vector<GpuOutcome>& gpus, const Snapshot& snapshot) {
+  std::vector<std::pair<pid_t, std::string>> titles;
+  for (const auto& gpu : gpus)
+    for (const auto pid : gpu.held_by)
+      if (const auto* process = snapshot.find(pid)) titles.emplace_back(pid, title_of(*process));
+  std::sort(titles.begin(), titles.end());
+  titles.erase(std::unique(titles.begin(), titles.end()), titles.end());
+  return titles;
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// The GPUs as they were at the one look that was taken.
+std::vector<Release> releases_at(const PreparedFree& prepared, const Policy& policy) {
+  std::vector<Release> releases;
+  const DriverFigures figures{prepared.before.snapshot.gpus, prepared.before.snapshot.charges};
+  for (const auto index : prepared.gpus) {
+    const ReleaseView view = view_of(index, prepared.before, {}, prepared.before, figures);
+    const Judgement judgement = judge_release(view, policy);
+    Release release{{}, judgement.settled ? judgement.proof : Proof::pending};
+    release.outcome = {index,
+                       {},
+                       view.before,
+                       view.used,
+                       view.baseline,
+                       judgement.verdict,
+                       seconds_since(prepared.started),
+                       view.holders,
+                       judgement.detail};
+    for (const auto& gpu : prepared.before.snapshot.gpus)
+      if (gpu.index == index) release.outcome.uuid = gpu.uuid;
+    releases.push_back(std::move(release));
+  }
+  return releases;
+}
+
+std::vector<GpuOutcome> outcomes_of(std::vector<Release> releases) {
+  std::vector<GpuOutcome> gpus;
+  for (auto& release : releases) gpus.push_back(std::move(release.outcome));
+  return gpus;
+}
+
+FreeReport report_of(Outcome outcome, const Sighting& last, const Selection& selection) {
+  FreeReport report;
+  report.titles = titles_of(outcome.gpus, last.snapshot);
+  report.advice = advise(last.snapshot, narrowed(last.attribution, last.snapshot, selection));
+  report.has_driver = last.snapshot.driver.state == DriverState::ok || !last.snapshot.nodes.empty();
+  report.outcome = std::move(outcome);
+  return report;
+}
+
+/// Everything up to the verdict of a command that changes nothing.
+Outcome outcome_of_look(const PreparedFree& prepared, const std::vector<Release>& releases) {
+  Outcome outcome;
+  outcome.plan = prepared.plan;
+  outcome.gpus = outcomes_of(releases);
+  outcome.seconds = seconds_since(prepared.started);
+  outcome.visibility = prepared.before.snapshot.visibility;
+  return outcome;
+}
+
+bool is_unreadable(const std::vector<Release>& releases) {
+  return std::any_of(releases.begin(), releases.end(),
+                     [](const Release& release) { return release.proof == Proof::unreadable; });
+}
+
+/// One command at work: everything it has done so far.
+class Conduct {
+ public:
+  Conduct(PreparedFree prepared, const FreeTools& tools, const Policy& policy)
+      : tools_(tools),
+        policy_(policy),
+        prepared_(std::move(prepared)),
+        deadline_(Deadline::at(prepared_.started + prepared_.request.timeout)) {
+    outcome_.plan = prepared_.plan;
+    last_ = prepared_.before;
+  }
+
+  [[nodiscard]] FreeReport run();
+
+ private:
+  void execute(const Plan& round, const PinSet& pins, const Snapshot& seen);
+  void note_interruption();
+  void look_again();
+  [[nodiscard]] std::vector<Release> release_everything();
+  [[nodiscard]] std::vector<Release> unverified() const;
+  [[nodiscard]] Watched watch();
+  [[nodiscard]] Plan next_round(const Sighting& now) const;
+  [[nodiscard]] bool may_go_on() const {
+    return outcome_.rounds < policy_.max_rounds && !deadline_.passed() && !interrupted_;
+  }
+  void name_replacements();
+  void conclude(std::vector<Release> releases);
+
+  const FreeTools& tools_;
+  const Policy& policy_;
+  PreparedFree prepared_;
+  Deadline deadline_;
+  Outcome outcome_;
+  Sighting last_;
+  PinSet last_pins_;
+  std::vector<Replacement> replacements_;
+  bool interrupted_ = false;
+};
+
+void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
+  const auto& request = prepared_.request;
+  const ExecutionRules rules{request.term_only ? Escalation::term_only : Escalation::kill_after_grace, request.grace,
+                             policy_.resource_tracker_patience};
+  LiveExecutor executor(pins, rules, tools_.execution, tools_.wake);
+  for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
+  if (round.has_action(Action::signal)) ++outcome_.rounds;
+  note_interruption();
+}
+
+void Conduct::note_interruption() {
+  if (tools_.interrupted_by) outcome_.interrupted_by = tools_.interrupted_by();
+  interrupted_ = outcome_.interrupted_by != 0;
+}
+
+void Conduct::look_again() {
+  Look look = tools_.look();
+  last_ = {std::move(look.scan.snapshot), std::move(look.attribution)};
+  last_pins_ = std::move(look.scan.pins);
+}
+
+/// What is left to do: whoever was dealt with is not dealt with twice, and a supervisor that starts its process anew is
+/// not fought but named.
+Plan Conduct::next_round(const Sighting& now) const {
+  if (!prepared_.plan.has_action(Action::signal)) return {};
+  Plan next = plan_next_round(now.snapshot, now.attribution, prepared_.request, outcome_.plan,
+                              prepared_.before.snapshot, prepared_.before.attribution);
+  const auto replacements = find_replacements(prepared_.before, outcome_.plan, outcome_.results, now.snapshot);
+  std::erase_if(next.steps, [&](const Step& step) {
+    const auto is_known = [&](const Step& known) { return is_same_process(known.key, step.key); };
+    const auto is_replacement = [&](const Replacement& each) { return is_same_process(each.replacement, step.key); };
+    return std::any_of(outcome_.plan.steps.begin(), outcome_.plan.steps.end(), is_known) ||
+           std::any_of(replacements.begin(), replacements.end(), is_replacement);
+  });
+  unsigned n = outcome_.plan.steps.empty() ? 0 : outcome_.plan.steps.back().n;
+  for (auto& step : next.steps) step.n = ++n;
+  return next;
+}
+
+/// Execute, look, plan what the look adds, until nothing is added (a process may fork between the scan and its end),
+/// then watch the memory; whoever turns up meanwhile and belongs to what was to be ended opens another round.
+std::vector<Release> Conduct::release_everything() {
+  if (!outcome_.plan.empty()) execute(outcome_.plan, prepared_.pins, prepared_.before.snapshot);
+  bool is_fresh = outcome_.plan.empty();  // the last look is newer than everything that was done
+  while (!interrupted_) {
+    if (!is_fresh) look_again();
+    is_fresh = true;
+    const Plan round = next_round(last_);
+    if (round.has_action(Action::signal) && may_go_on()) {
+      outcome_.plan.steps.insert(outcome_.plan.steps.end(), round.steps.begin(), round.steps.end());
+      execute(round, last_pins_, last_.snapshot);
+      is_fresh = false;
+      continue;
+    }
+    Watched watched = watch();
+    if (watched.end == Watched::End::interrupted) note_interruption();
+    if (watched.end != Watched::End::another_round) return std::move(watched.releases);
+  }
+  return unverified();
+}
+
+std::vector<Release> Conduct::unverified() const {
+  std::vector<Release> releases = releases_at(prepared_, policy_);
+  for (auto& release : releases) {
+    release.proof = Proof::unreadable;
+    release.outcome.verdict = GpuVerdict::cannot_tell;
+    release.outcome.after = Unknown::not_asked;
+    release.outcome.detail = "interrupted before the release was checked";
+  }
+  return releases;
+}
+
+Watched Conduct::watch() {
+  WatchTools tools;
+  tools.look = [this] {
+    look_again();
+    return last_;
+  };
+  tools.sample = tools_.sample;
+  tools.reopen_driver = tools_.reopen_driver;
+  tools.wants_round = [this](const Sighting& now) { return may_go_on() && next_round(now).has_action(Action::signal); };
+  tools.observer = &tools_.release;
+  tools.wake = tools_.wake;
+  const bool second_look = may_be_replaced(prepared_.before, outcome_.plan, outcome_.results);
+  const WatchRequest request{prepared_.before,  outcome_.plan, outcome_.results, prepared_.gpus,
+                             prepared_.started, Clock::now(),  second_look};
+  return watch_release(request, last_, tools, policy_, deadline_);
+}
+
+void Conduct::name_replacements() {
+  replacements_ = find_replacements(prepared_.before, outcome_.plan, outcome_.results, last_.snapshot);
+  for (const auto& each : replacements_) {
+    const auto result = std::find_if(outcome_.results.begin(), outcome_.results.end(),
+                                     [&](const StepResult& known) { return known.n == each.step; });
+    if (result == outcome_.results.end()) continue;
+    if (!result->detail.empty()) result->detail += "; ";
+    result->detail += fmt::format("pid {} ({}) started it again as pid {}: stop it there", each.parent,
+                                  each.parent_title, each.replacement.pid);
+  }
+}
+
+void Conduct::conclude(std::vector<Release> releases) {
+  explain_survivors(outcome_.results, outcome_.plan, last_.snapshot);
+  name_replacements();
+  const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).has_action(Action::signal));
+  outcome_.verdict = judge_command(outcome_.results, releases, left ? Remaining::somebody : Remaining::nobody);
+  if (outcome_.verdict == Verdict::nothing_to_do && is_driver_silent(last_.snapshot))
+    outcome_.verdict = Verdict::cannot_tell;
+  outcome_.gpus = outcomes_of(std::move(releases));
+  outcome_.visibility = last_.snapshot.visibility;
+  outcome_.seconds = seconds_since(prepared_.started);
+}
+
+FreeReport Conduct::run() {
+  conclude(release_everything());
+  return report_of(std::move(outcome_), last_, prepared_.request.selection);
+}
+
+Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Release>& releases) {
+  if (prepared.plan.has_action(Action::signal)) return Verdict::holders_remain;
+  if (!prepared.plan.empty()) return Verdict::refused;
+  return is_unreadable(releases) || is_driver_silent(prepared.before.snapshot) ? Verdict::cannot_tell
+                                                                               : Verdict::nothing_to_do;
+}
+
+}  // namespace
+
+Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu_words, FreeRequest request,
+                                  Clock::time_point started) {
+  if (!gpu_words.empty()) {
+    auto gpus = resolve_gpus(gpu_words, look.scan.snapshot.gpus);
+    if (!gpus) return gpus.error();
+    request.selection.all_gpus = false;
+    request.selection.gpus = std::move(*gpus);
+  }
+  auto plan = plan_free(look.scan.snapshot, look.attribution, request);
+  if (!plan) return plan.error();
+  PreparedFree prepared{started,
+                        std::move(request),
+                        std::move(look.scan.pins),
+                        {std::move(look.scan.snapshot), std::move(look.attribution)},
+                        std::move(*plan),
+                        {}};
+  prepared.gpus = gpus_to_verify(prepared.before, prepared.plan, prepared.request.selection);
+  return prepared;
+}
+
+FreeReport carry_out(PreparedFree prepared, const FreeTools& tools, const Policy& policy) {
+  return Conduct(std::move(prepared), tools, policy).run();
+}
+
+FreeReport rehearse(const PreparedFree& prepared, const Policy& policy) {
+  const auto releases = releases_at(prepared, policy);
+  Outcome outcome = outcome_of_look(prepared, releases);
+  RecordingExecutor recorder;
+  outcome.results = recorder.execute(prepared.plan, prepared.before.snapshot, Deadline::never());
+  outcome.dry_run = true;
+  outcome.verdict = verdict_of_rehearsal(prepared, releases);
+  return report_of(std::move(outcome), prepared.before, prepared.request.selection);
+}
+
+FreeReport decline(const PreparedFree& prepared, const Policy& policy) {
+  Outcome outcome = outcome_of_look(prepared, releases_at(prepared, policy));
+  outcome.verdict = Verdict::refused;
+  return report_of(std::move(outcome), prepared.before, prepared.request.selection);
+}
+
+}  // namespace vacate

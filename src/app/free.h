@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// `free` as a composition: look, plan, (the caller asks), execute, look again, verify, once more round where somebody
+// new belongs to what was to be ended. Who asks, prints and listens to signals is cli/.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/look.h"
+#include "execute/executor.h"
+#include "model/outcome.h"
+#include "report/free.h"
+#include "verify/watch_release.h"
+
+namespace vacate {
+
+/// A plan with the pins that its signals go through.
+struct PreparedFree {
+  Deadline::Clock::time_point started;
+  FreeRequest request;
+  PinSet pins;
+  Sighting before;
+  Plan plan;
+  std::vector<unsigned> gpus;  ///< whose release is verified, by index
+};
+
+/// Plans. malformed: a selector that names nothing there is.
+[[nodiscard]] Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu_words,
+                                                FreeRequest request, Deadline::Clock::time_point started);
+
+/// What carrying out needs of the world.
+struct FreeTools {
+  std::function<Look()> look;
+  std::function<DriverSample(Deadline)> sample;
+  std::function<void()> reopen_driver;
+  ExecutionObserver& execution;
+  ReleaseObserver& release;
+  int wake = -1;                        ///< readable: a signal to vacate itself has come
+  std::function<int()> interrupted_by;  ///< its number
+};
+
+[[nodiscard]] FreeReport carry_out(PreparedFree prepared, const FreeTools& tools, const Policy& policy);
+
+/// The same plan through the recording executor: nothing is sent.
+[[nodiscard]] FreeReport rehearse(const PreparedFree& prepared, const Policy& policy);
+
+/// Nobody agreed: refused, nothing was executed, no results.
+[[nodiscard]] FreeReport decline(const PreparedFree& prepared, const Policy& policy);
+
+}  // namespace vacate

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/look.h"
+
+#include "app/select.h"
+#include "app/version.h"
+#include "attribute/attribute.h"
+
+namespace vacate {
+
+Look look_at_machine(DriverSession& driver, const Policy& policy) {
+  Look look{take_scan(driver, policy), {}};
+  look.attribution = attribute_holders(look.scan.snapshot, policy);
+  return look;
+}
+
+Result<StatusReport> report_status(Look look, const std::vector<std::string>& gpu_words, Selection selection) {
+  if (!gpu_words.empty()) {
+    auto gpus = resolve_gpus(gpu_words, look.scan.snapshot.gpus);
+    if (!gpus) return gpus.error();
+    selection.all_gpus = false;
+    selection.gpus = std::move(*gpus);
+  }
+  StatusReport report;
+  report.version = kVersion;
+  report.attribution = narrowed(look.attribution, look.scan.snapshot, selection);
+  report.advice = advise(look.scan.snapshot, report.attribution);
+  report.snapshot = std::move(look.scan.snapshot);
+  return report;
+}
+
+bool is_driver_silent(const Snapshot& snapshot) noexcept {
+  return snapshot.driver.state != DriverState::ok && !snapshot.nodes.empty();
+}
+
+ExitCode exit_code_of(const StatusReport& report) noexcept {
+  return is_driver_silent(report.snapshot) ? ExitCode::cannot_tell : ExitCode::done;
+}
+
+}  // namespace vacate

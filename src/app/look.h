@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// `status` as a composition: scan, attribute, narrow, advise. Read only.
+#pragma once
+
+#include "base/result.h"
+#include "model/exit_code.h"
+#include "model/policy.h"
+#include "probe/probe.h"
+#include "report/status.h"
+
+namespace vacate {
+
+/// One scan with what attribution concludes from it. Has the pins of the scan.
+struct Look {
+  Scan scan;
+  Attribution attribution;
+};
+
+[[nodiscard]] Look look_at_machine(DriverSession& driver, const Policy& policy);
+
+/// The report of one look. `gpu_words` are the words of --gpu, none: all. malformed: a word that names no GPU.
+[[nodiscard]] Result<StatusReport> report_status(Look look, const std::vector<std::string>& gpu_words,
+                                                 Selection selection);
+
+/// 0 where it could look, blind spots or not; 4 where device nodes are here and no driver answers.
+[[nodiscard]] ExitCode exit_code_of(const StatusReport& report) noexcept;
+
+/// Device nodes but no driver that answers: what holds memory can be seen, figures cannot.
+[[nodiscard]] bool is_driver_silent(const Snapshot& snapshot) noexcept;
+
+}  // namespace vacate

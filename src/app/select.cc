@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/select.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace vacate {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return result;
+}
+
+/// domain, bus, device, function; nothing if `text` is no PCI address.
+struct PciAddress {
+  std::uint64_t domain = 0, bus = 0, device = 0, function = 0;
+  bool operator==(const PciAddress&) const = default;
+};
+
+/// "00000000:65:00.0", "0000:65:00.0", "65:00.0", "65:00".
+std::optional<PciAddress> parse_pci(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  const auto tail = split(parts.back(), '.');
+  const auto domain = parts.size() == 3 ? parse_hex(parts[0]) : std::optional<std::uint64_t>(0);
+  const auto bus = parse_hex(parts[parts.size() - 2]);
+  const auto device = parse_hex(tail[0]);
+  const auto function = tail.size() == 2 ? parse_hex(tail[1]) : std::optional<std::uint64_t>(0);
+  if (tail.size() > 2 || !domain || !bus || !device || !function) return std::nullopt;
+  return PciAddress{*domain, *bus, *device, *function};
+}
+
+bool names(const std::string& word, const Gpu& gpu) {
+  static constexpr std::size_t kShortestUuid = 5;  // "GPU-" and something
+  if (const auto index = parse_unsigned(word)) return *index == gpu.index;
+  const std::string small = lower(word);
+  if (small.starts_with("gpu-")) return small.size() >= kShortestUuid && lower(gpu.uuid).starts_with(small);
+  const auto address = parse_pci(small);
+  return address && parse_pci(lower(gpu.pci)) == address;
+}
+
+std::string what_there_is(const std::vector<Gpu>& gpus) {
+  if (gpus.empty()) return "there is no GPU here";
+  std::string list;
+  for (const auto& gpu : gpus) list += fmt::format("{}{}", list.empty() ? "" : ", ", gpu.index);
+  return "there is GPU " + list;
+}
+
+}  // namespace
+
+Result<std::vector<unsigned>> resolve_gpus(const std::vector<std::string>& words, const std::vector<Gpu>& gpus) {
+  std::vector<unsigned> indices;
+  for (const auto& word : words) {
+    std::vector<unsigned> found;
+    for (const auto& gpu : gpus)
+      if (word == "all" || names(word, gpu)) found.push_back(gpu.index);
+    if (found.empty() && word != "all")
+      return Error{ErrorCode::malformed,
+                   fmt::format("--gpu: no GPU is '{}'; {}", printable(word, 64), what_there_is(gpus))};
+    if (found.size() > 1 && word != "all")
+      return Error{ErrorCode::malformed,
+                   fmt::format("--gpu: '{}' is the beginning of several UUIDs", printable(word, 64))};
+    indices.insert(indices.end(), found.begin(), found.end());
+  }
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  return indices;
+}
+
+bool is_selected(const Holder& holder, const Snapshot& snapshot, const Selection& selection) {
+  if (!selection.pids.empty() &&
+      std::none_of(selection.pids.begin(), selection.pids.end(),
+                   [&](const ProcessSelector& selector) { return selector.matches(holder.key); }))
+    return false;
+  if (selection.users.empty()) return true;
+  const auto* process = snapshot.find(holder.key.pid);
+  return process != nullptr && process->uid.known() &&
+         std::find(selection.users.begin(), selection.users.end(), *process->uid) != selection.users.end();
+}
+
+Attribution narrowed(const Attribution& attribution, const Snapshot& snapshot, const Selection& selection) {
+  const auto has_gpu = [&](unsigned index) {
+    return selection.all_gpus || std::find(selection.gpus.begin(), selection.gpus.end(), index) != selection.gpus.end();
+  };
+  Attribution kept;
+  for (const auto& holder : attribution.holders) {
+    const bool on_selected =
+        selection.all_gpus || std::any_of(holder.gpus.begin(), holder.gpus.end(),
+                                          [&](const HolderOnGpu& place) { return has_gpu(place.index); });
+    if (on_selected && is_selected(holder, snapshot, selection)) kept.holders.push_back(holder);
+  }
+  for (auto account : attribution.accounts) {
+    if (!has_gpu(account.index)) continue;
+    std::erase_if(account.holders, [&](pid_t pid) { return kept.find(pid) == nullptr; });
+    kept.accounts.push_back(std::move(account));
+  }
+  for (const auto& group : attribution.groups)
+    if (std::any_of(group.holders.begin(), group.holders.end(), [&](pid_t pid) { return kept.find(pid) != nullptr; }))
+      kept.groups.push_back(group);
+  for (const auto& charge : attribution.charged_to_nobody)
+    if (has_gpu(charge.gpu)) kept.charged_to_nobody.push_back(charge);
+  return kept;
+}
+
+}  // namespace vacate

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+namespace vacate {
+
+std::string_view general_help() noexcept {
+  return R"(Usage: vacate [COMMAND] [OPTION...]
+
+Gets GPU memory back and proves it. Without a command it looks and changes
+nothing
+
+Commands:
+  status   what holds each GPU, since when, and why it is still there (default)
+  free     end leftovers, prove that the memory came back
+
+Options:
+  -h, --help   show this help; 'vacate COMMAND --help' shows that of a command
+  --version    show the version
+
+Examples:
+  vacate             who holds what, and the command that would help
+  vacate free        show what would be ended, ask, end it and verify
+
+Exit codes: 0 done, 1 holders remain, 2 usage, 3 refused, 4 cannot tell,
+5 memory is held by no process, 70 a defect of vacate, 128+N ended by signal N
+)";
+}
+
+std::string_view status_help() noexcept {
+  return R"(Usage: vacate status [OPTION...]
+
+Shows what holds each GPU, since when, and why it is still there. Changes
+nothing
+
+Options:
+  --gpu LIST    only these: index, GPU- UUID or its beginning, PCI bus id, all
+  --pid LIST    only these holders: PID or PID@START
+  --user LIST   only holders of these users: names or numbers
+  --watch       redraw every two seconds until interrupted
+  --json        one JSON object (vacate.status/1)
+  -h, --help    show this help
+
+Examples:
+  vacate status --gpu 0,1
+  vacate status --json | jq '.holders[] | select(.standing == "leftover")'
+)";
+}
+
+std::string_view free_help() noexcept {
+  return R"(Usage: vacate free [OPTION...]
+
+Ends leftovers, processes that hold GPU memory and whose owner is gone, and
+proves GPU by GPU that the memory came back
+
+Who:
+  --leftovers     leftovers only (default)
+  --unsure        also holders that may be leftovers, which nothing proves
+  --all           every holder, live ones too
+  --gpu LIST      on these: index, GPU- UUID or its beginning, PCI bus id, all
+  --pid LIST      these, whatever their standing: PID or PID@START
+  --user LIST     of these users: names or numbers
+  --even LIST     protected holders that are meant all the same: PID or
+                  PID@START
+
+How:
+  --yes           do not ask; needed where there is no terminal
+  --dry-run       show the plan, send nothing
+  --grace TIME    from TERM to KILL (10s)
+  --timeout TIME  for the whole command (1min)
+  --term-only     never KILL
+
+Output:
+  --json          one JSON object (vacate.free/1)
+  --quiet         no live lines while it works
+  -h, --help      show this help
+
+Examples:
+  vacate free --dry-run
+  vacate free --gpu 0,1 --yes --grace 30s
+)";
+}
+
+}  // namespace vacate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line as plain values: what was asked, not yet checked against the machine.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/policy.h"
+
+namespace vacate {
+
+enum class OutputFormat { text, json };
+
+/// Words of selectors that only a scan or the user database can resolve.
+struct SelectorWords {
+  std::vector<std::string> gpus;   ///< of --gpu; none: all
+  std::vector<std::string> users;  ///< of --user: names or numbers
+  bool operator==(const SelectorWords&) const = default;
+};
+
+struct StatusOptions {
+  OutputFormat format = OutputFormat::text;
+  SelectorWords words;
+  std::vector<ProcessSelector> pids;
+  bool watch = false;  ///< redraw until interrupted
+};
+
+enum class Mode { ask, yes, dry_run };
+
+struct FreeOptions {
+  OutputFormat format = OutputFormat::text;
+  SelectorWords words;
+  FreeRequest request;  ///< complete but for GPUs and users
+  Mode mode = Mode::ask;
+  bool quiet = false;
+};
+
+/// Something to be printed on standard output, and that is all.
+struct ShowText {
+  std::string text;
+};
+
+using Options = std::variant<StatusOptions, FreeOptions, ShowText>;
+
+/// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
+struct UsageError {
+  std::string message;
+  std::string try_command;
+};
+
+}  // namespace vacate

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only user of CLI11. Its exceptions end here: what leaves is a value.
+#include "cli/parse_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "app/version.h"
+#include "base/text.h"
+#include "cli/help.h"
+
+namespace vacate {
+namespace {
+
+/// Option values as they were written.
+struct Words {
+  bool help = false, json = false, watch = false, quiet = false;
+  bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
+  std::vector<std::string> gpus, pids, users, even;
+  std::optional<std::string> grace, timeout;
+};
+
+void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values) {
+  app.add_option(name, values)->allow_extra_args(false);
+}
+
+void add_switch(CLI::App& app, const std::string& name, bool& value) {
+  app.add_flag(name, value)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void add_common(CLI::App& app, Words& words) {
+  app.set_help_flag();
+  app.allow_extras();
+  add_switch(app, "-h,--help", words.help);
+  add_switch(app, "--json", words.json);
+  add_list(app, "--gpu", words.gpus);
+  add_list(app, "--pid", words.pids);
+  add_list(app, "--user", words.users);
+}
+
+void add_status(CLI::App& app, Words& words) {
+  add_common(app, words);
+  add_switch(app, "--watch", words.watch);
+}
+
+void add_free(CLI::App& app, Words& words) {
+  add_common(app, words);
+  add_switch(app, "--leftovers", words.leftovers);
+  add_switch(app, "--unsure", words.unsure);
+  add_switch(app, "--all", words.all);
+  add_switch(app, "--yes", words.yes);
+  add_switch(app, "--dry-run", words.dry_run);
+  add_switch(app, "--term-only", words.term_only);
+  add_switch(app, "--quiet", words.quiet);
+  add_list(app, "--even", words.even);
+  app.add_option("--grace", words.grace)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--timeout", words.timeout)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& candidates) {
+  const auto best = closest_match(word, candidates);
+  return best ? fmt::format("; did you mean '{}'?", *best) : "";
+}
+
+/// What CLI11 did not understand, in our words.
+std::string explain_extra(const std::string& extra, const CLI::App& app) {
+  if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'", printable(extra, 64));
+  const std::string name = extra.substr(0, extra.find('='));
+  return fmt::format("unknown option '{}'{}", printable(name, 64), suggestion(name, names_of(app)));
+}
+
+/// Every piece between commas; empty ones stay, to be complained about.
+void cut_at_commas(std::vector<std::string>& words) {
+  std::vector<std::string> pieces;
+  for (const auto& word : words)
+    for (const auto piece : split(word, ',')) pieces.emplace_back(trim(piece));
+  words = std::move(pieces);
+}
+
+/// "--grace -1s" as "--grace=-1s": a word that starts like an option is a value all the same if a digit follows.
+std::vector<std::string> with_values_attached(const std::vector<std::string>& arguments) {
+  std::vector<std::string> attached;
+  for (const auto& word : arguments) {
+    const bool is_number = word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+    const bool follows_name =
+        !attached.empty() && attached.back().starts_with("--") && attached.back().find('=') == std::string::npos;
+    if (is_number && follows_name)
+      attached.back() += "=" + word;
+    else
+      attached.push_back(word);
+  }
+  return attached;
+}
+
+/// Nothing, or what is wrong. CLI11 takes the arguments last first.
+std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments) {
+  try {
+    std::vector<std::string> words = with_values_attached(arguments);
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return printable(error.what(), 200);
+  }
+  if (const auto extras = app.remaining(); !extras.empty()) return explain_extra(extras.front(), app);
+  return std::nullopt;
+}
+
+std::optional<std::string> parse_pids(std::string_view option, const std::vector<std::string>& words,
+                                      std::vector<ProcessSelector>& pids) {
+  for (const auto& word : words) {
+    const auto selector = parse_process_selector(word);
+    if (!selector) return fmt::format("{}: {}", option, selector.error().message);
+    pids.push_back(*selector);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> parse_time(std::string_view option, const std::optional<std::string>& word,
+                                      std::chrono::milliseconds& time) {
+  if (!word) return std::nullopt;
+  const auto duration = parse_duration(*word);
+  if (!duration) return fmt::format("{}: {}", option, duration.error().message);
+  time = *duration;
+  return std::nullopt;
+}
+
+std::optional<std::string> first_of(std::initializer_list<std::optional<std::string>> complaints) {
+  for (const auto& complaint : complaints)
+    if (complaint) return complaint;
+  return std::nullopt;
+}
+
+std::optional<std::string> clash(const Words& words) {
+  if (words.leftovers && (words.all || words.unsure))
+    return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
+  if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
+  for (const auto* list : {&words.gpus, &words.pids, &words.users, &words.even})
+    if (std::find(list->begin(), list->end(), "") != list->end()) return "an empty word in a list";
+  return std::nullopt;
+}
+
+std::variant<Options, UsageError> parse_status(const std::vector<std::string>& arguments, std::string try_command) {
+  Words words;
+  CLI::App app;
+  add_status(app, words);
+  StatusOptions options;
+  auto complaint = parse_words(app, arguments);
+  for (auto* list : {&words.gpus, &words.pids, &words.users, &words.even}) cut_at_commas(*list);
+  if (!complaint && words.help) return Options(ShowText{std::string(status_help())});
+  if (!complaint) complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids)});
+  if (!complaint && words.watch && words.json) complaint = "--watch and --json contradict each other";
+  if (complaint) return UsageError{*complaint, std::move(try_command)};
+  options.format = words.json ? OutputFormat::json : OutputFormat::text;
+  options.words = {std::move(words.gpus), std::move(words.users)};
+  options.watch = words.watch;
+  return Options(std::move(options));
+}
+
+std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arguments) {
+  Words words;
+  CLI::App app;
+  add_free(app, words);
+  FreeOptions options;
+  auto& request = options.request;
+  auto complaint = parse_words(app, arguments);
+  for (auto* list : {&words.gpus, &words.pids, &words.users, &words.even}) cut_at_commas(*list);
+  if (!complaint && words.help) return Options(ShowText{std::string(free_help())});
+  if (!complaint)
+    complaint =
+        first_of({clash(words), parse_pids("--pid", words.pids, request.selection.pids),
+                  parse_pids("--even", words.even, request.even), parse_time("--grace", words.grace, request.grace),
+                  parse_time("--timeout", words.timeout, request.timeout)});
+  if (complaint) return UsageError{*complaint, "vacate free --help"};
+  request.scope = words.all ? Scope::all : words.unsure ? Scope::unsure : Scope::leftovers;
+  request.term_only = words.term_only;
+  options.format = words.json ? OutputFormat::json : OutputFormat::text;
+  options.words = {std::move(words.gpus), std::move(words.users)};
+  options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
+  options.quiet = words.quiet;
+  return Options(std::move(options));
+}
+
+}  // namespace
+
+std::variant<Options, UsageError> parse_options(const std::vector<std::string>& arguments) {
+  static const std::vector<std::string> kCommands = {"status", "free"};
+  if (arguments.empty()) return Options(StatusOptions{});
+  const std::string& first = arguments.front();
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (first == "--help" || first == "-h" || first == "help") return Options(ShowText{std::string(general_help())});
+  if (first == "--version") return Options(ShowText{fmt::format("vacate {}\n", kVersion)});
+  if (first == "status") return parse_status(rest, "vacate status --help");
+  if (first == "free") return parse_free(rest);
+  if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
+  return UsageError{fmt::format("unknown command '{}'{}", printable(first, 64), suggestion(first, kCommands)),
+                    "vacate --help"};
+}
+
+std::vector<std::string> option_names(const std::string& command) {
+  Words words;
+  CLI::App app;
+  if (command == "free")
+    add_free(app, words);
+  else
+    add_status(app, words);
+  return names_of(app);
+}
+
+}  // namespace vacate

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/parse_options.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "cli/help.h"
+
+namespace vacate {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+template <class T>
+T parsed(const Arguments& arguments) {
+  const auto result = parse_options(arguments);
+  const auto* options = std::get_if<Options>(&result);
+  if (options == nullptr || !std::holds_alternative<T>(*options)) {
+    ADD_FAILURE() << "not parsed as expected: " << (arguments.empty() ? "" : arguments.back());
+    return T{};
+  }
+  return std::get<T>(*options);
+}
+
+std::string complaint(const Arguments& arguments) {
+  const auto result = parse_options(arguments);
+  const auto* error = std::get_if<UsageError>(&result);
+  return error != nullptr ? error->message : "";
+}
+
+TEST(ParseOptions, WithoutArgumentsItLooks) {
+  EXPECT_EQ(parsed<StatusOptions>({}).format, OutputFormat::text);
+  EXPECT_EQ(parsed<StatusOptions>({"--json"}).format, OutputFormat::json);
+  EXPECT_EQ(parsed<StatusOptions>({"status", "--json", "--json"}).format, OutputFormat::json);
+}
+
+TEST(ParseOptions, ListsAreCutAtCommasAndRepeat) {
+  const auto options = parsed<StatusOptions>(
+      {"status", "--gpu", "0,GPU-ab", "--gpu=65:00.0", "--user", "alice,1000", "--pid", "4711@99,12"});
+  EXPECT_EQ(options.words.gpus, (Arguments{"0", "GPU-ab", "65:00.0"}));
+  EXPECT_EQ(options.words.users, (Arguments{"alice", "1000"}));
+  EXPECT_EQ(options.pids, (std::vector<ProcessSelector>{{4711, 99}, {12, std::nullopt}}));
+}
+
+TEST(ParseOptions, FreeTakesTheContractsOptions) {
+  const auto options = parsed<FreeOptions>({"free", "--all", "--yes", "--grace", "2s", "--timeout", "1h", "--term-only",
+                                            "--even", "7", "--pid", "7", "--quiet", "--json"});
+  EXPECT_EQ(options.request.scope, Scope::all);
+  EXPECT_EQ(options.mode, Mode::yes);
+  EXPECT_EQ(options.request.grace, std::chrono::seconds(2));
+  EXPECT_EQ(options.request.timeout, std::chrono::hours(1));
+  EXPECT_TRUE(options.request.term_only);
+  EXPECT_TRUE(options.quiet);
+  EXPECT_EQ(options.request.even, (std::vector<ProcessSelector>{{7, std::nullopt}}));
+  const auto usual = parsed<FreeOptions>({"free"});
+  EXPECT_EQ(usual.request.scope, Scope::leftovers);
+  EXPECT_EQ(usual.mode, Mode::ask);
+  EXPECT_EQ(usual.request.grace, std::chrono::seconds(10));
+  EXPECT_EQ(usual.request.timeout, std::chrono::seconds(60));
+  EXPECT_EQ(parsed<FreeOptions>({"free", "--unsure", "--dry-run"}).mode, Mode::dry_run);
+}
+
+TEST(ParseOptions, HelpAndVersionAreTexts) {
+  EXPECT_EQ(parsed<ShowText>({"--help"}).text, general_help());
+  EXPECT_EQ(parsed<ShowText>({"free", "--help"}).text, free_help());
+  EXPECT_EQ(parsed<ShowText>({"status", "-h"}).text, status_help());
+  EXPECT_TRUE(parsed<ShowText>({"--version"}).text.starts_with("vacate 0."));
+}
+
+TEST(ParseOptions, WhatIsWrongIsSaidInOneLine) {
+  const struct {
+    Arguments arguments;
+    const char* says;
+  } kTable[] = {
+      {{"fre"}, "did you mean 'free'?"},
+      {{"killall"}, "unknown command 'killall'"},
+      {{"free", "--dryrun"}, "did you mean '--dry-run'?"},
+      {{"free", "--jsom=1"}, "did you mean '--json'?"},
+      {{"--frobnicate"}, "unknown option '--frobnicate'"},
+      {{"free", "now"}, "unexpected argument 'now'"},
+      {{"free", "--grace", "abc"}, "--grace: 'abc' is not a duration"},
+      {{"free", "--timeout", "10"}, "--timeout: '10' is not a duration"},
+      {{"free", "--pid", "x"}, "--pid: 'x' is not a process"},
+      {{"free", "--pid", "4711@"}, "is not a process"},
+      {{"free", "--even", "-1"}, "--even: '-1' is not a process"},
+      {{"free", "--grace", "-1s"}, "--grace: '-1s' is not a duration"},
+      {{"free", "--timeout", "99999999999999999999h"}, "99999999999999999999h"},
+      {{"free", "--gpu", "0,"}, "empty"},
+      {{"free", "--gpu"}, "--gpu"},
+      {{"free", "--gpu", ""}, ""},
+      {{"free", "--yes=no"}, ""},
+      {{"free", "--leftovers", "--all"}, "contradict"},
+      {{"free", "--yes", "--dry-run"}, "contradict"},
+      {{"status", "--watch", "--json"}, "contradict"},
+      {{"status", "--yes"}, "unknown option '--yes'"},
+      {{"bad\ncommand"}, "bad\\x0acommand"},
+  };
+  for (const auto& row : kTable) {
+    const std::string message = complaint(row.arguments);
+    EXPECT_FALSE(message.empty()) << row.arguments.back();
+    EXPECT_NE(message.find(row.says), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST(Help, KeepsToItsRulesAndNamesEveryOption) {
+  const struct {
+    std::string_view text;
+    const char* command;
+  } kTable[] = {{general_help(), ""}, {status_help(), "status"}, {free_help(), "free"}};
+  for (const auto& row : kTable) {
+    for (const auto line : split(row.text, '\n')) {
+      EXPECT_LE(display_width(line), 80U) << line;
+      EXPECT_FALSE(line.ends_with('.')) << line;
+    }
+    const auto examples = row.text.substr(row.text.find("Examples:"));
+    EXPECT_NE(examples.find("\n  vacate"), std::string_view::npos);
+    if (*row.command == '\0') continue;
+    for (const auto& name : option_names(row.command)) EXPECT_NE(row.text.find(name), std::string_view::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace vacate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "base/text.h"
+
+namespace vacate {
+
+void open_standard_descriptors() noexcept {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest free number
+}
+
+void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);  // refused: a scan that runs out of descriptors says so
+}
+
+bool is_terminal(int descriptor) noexcept { return isatty(descriptor) == 1; }
+
+bool is_capable_terminal(int descriptor) noexcept {
+  const char* kind = std::getenv("TERM");
+  return is_terminal(descriptor) && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
+RenderStyle style_for(int descriptor) noexcept {
+  static constexpr std::size_t kNarrowest = 40;
+  RenderStyle style;
+  if (!is_terminal(descriptor)) return style;
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    style.width = std::max<std::size_t>(size.ws_col, kNarrowest);
+  const char* no_colour = std::getenv("NO_COLOR");
+  const bool wants_none = no_colour != nullptr && *no_colour != '\0';
+  if (!wants_none && is_capable_terminal(descriptor)) style.colour = Colour::yes;
+  return style;
+}
+
+Result<void> write_all(int descriptor, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_error("cannot write the output");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+void complain(std::string_view line) noexcept {
+  static_cast<void>(write_all(STDERR_FILENO, "vacate: " + std::string(line) + "\n").has_value());
+}
+
+bool ask_yes_no(std::string_view question) noexcept {
+  static constexpr std::size_t kLongestAnswer = 16;
+  if (!write_all(STDERR_FILENO, question)) return false;
+  std::string answer;
+  for (;;) {
+    char byte = 0;
+    const ssize_t n = read(STDIN_FILENO, &byte, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0 || byte == '\n') break;
+    if (answer.size() < kLongestAnswer) answer += byte;
+  }
+  const auto word = trim(answer);
+  return word == "y" || word == "Y" || word == "yes" || word == "Yes" || word == "YES";
+}
+
+}  // namespace vacate

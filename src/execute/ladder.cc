@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execute/ladder.h"
+
+#include <algorithm>
+
+namespace vacate {
+
+std::optional<Deadline::Clock::time_point> next_signal_at(const Progress& rung, const LadderTimes& times) noexcept {
+  const auto& rules = times.rules;
+  if (rung.killed) return std::nullopt;
+  if (rung.asked) {
+    if (rules.escalation == Escalation::term_only) return std::nullopt;
+    return std::max(times.first_term + rules.grace, *rung.asked + rules.grace / 2);
+  }
+  switch (rung.ask) {
+    case Ask::at_once:
+      return times.first_term;
+    case Ask::at_half_grace:
+      return times.first_term + rules.grace / 2;
+    case Ask::after_others:
+      if (!times.others_gone) return std::nullopt;
+      return *times.others_gone + rules.patience;
+  }
+  return std::nullopt;
+}
+
+}  // namespace vacate

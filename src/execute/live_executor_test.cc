@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real children, real signals.
+#include "execute/live_executor.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "execute/recording_executor.h"
+#include "execute/wait.h"
+
+namespace vacate {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class Manner { obeys, ignores };
+
+/// A child that waits to be ended; ends with its parent too. Ready, with its manners, once the constructor returns.
+class Child {
+ public:
+  explicit Child(Manner manner) {
+    int ready[2];
+    if (pipe(ready) != 0) abort();
+    pid_ = fork();
+    if (pid_ == 0) {
+      std::signal(SIGTERM, manner == Manner::ignores ? SIG_IGN : SIG_DFL);
+      close(ready[0]);
+      close(ready[1]);  // end of file: ready
+      alarm(60);
+      for (;;) pause();
+    }
+    close(ready[1]);
+    char byte = 0;
+    while (read(ready[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    close(ready[0]);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (const auto ref = ProcessRef::open(pid_)) static_cast<void>(ref->send_signal(SIGKILL).has_value());
+    waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// The signal it ended by; reaps it.
+  [[nodiscard]] int ended_by() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class Observer final : public ExecutionObserver {
+ public:
+  void on_execution(const ExecutionProgress& progress) override { last = progress; }
+  ExecutionProgress last;
+};
+
+class LiveExecutorTest : public ::testing::Test {
+ protected:
+  Step& add(pid_t pid, Ask ask = Ask::at_once) {
+    const auto key = pins_.pin(pid);
+    EXPECT_TRUE(key.has_value());
+    Step step;
+    step.n = static_cast<unsigned>(plan_.steps.size() + 1);
+    step.ask = ask;
+    step.key = *key;
+    plan_.steps.push_back(step);
+    Process process;
+    process.key = *key;
+    seen_.processes.push_back(process);
+    return plan_.steps.back();
+  }
+  std::vector<StepResult> execute(ExecutionRules rules, std::chrono::milliseconds limit = 20s, int wake = -1) {
+    LiveExecutor executor(pins_, rules, observer_, wake);
+    return executor.execute(plan_, seen_, Deadline::after(limit));
+  }
+
+  PinSet pins_;
+  Plan plan_;
+  Snapshot seen_;
+  Observer observer_;
+};
+
+using Words = std::vector<std::string>;
+
+TEST_F(LiveExecutorTest, OneThatObeysGoesByTerm) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  const auto results = execute({});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].status, StepStatus::gone);
+  EXPECT_EQ(results[0].signals, Words{"TERM"});
+  EXPECT_LT(results[0].seconds, 5);
+  EXPECT_EQ(child.ended_by(), SIGTERM);
+}
+
+TEST_F(LiveExecutorTest, OneThatIgnoresTermIsKilledAfterTheGraceAndNotBefore) {
+  Child child(Manner::ignores);
+  add(child.pid());
+  const auto results = execute({Escalation::kill_after_grace, 300ms, 2s});
+  EXPECT_EQ(results.at(0).status, StepStatus::gone);
+  EXPECT_EQ(results.at(0).signals, (Words{"TERM", "KILL"}));
+  EXPECT_GE(results.at(0).seconds, 0.29);
+  EXPECT_EQ(child.ended_by(), SIGKILL);
+}
+
+TEST_F(LiveExecutorTest, TermOnlyNeverKills) {
+  Child child(Manner::ignores);
+  add(child.pid());
+  const auto results = execute({Escalation::term_only, 50ms, 2s}, 400ms);
+  EXPECT_EQ(results.at(0).status, StepStatus::timed_out);
+  EXPECT_EQ(results.at(0).signals, Words{"TERM"});
+}
+
+TEST_F(LiveExecutorTest, AStoppedProcessGetsContAfterTerm) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  ASSERT_TRUE(pins_.find(plan_.steps[0].key)->send_signal(SIGSTOP).has_value());
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child.pid()), &info, WSTOPPED | WNOWAIT), 0);
+  seen_.processes[0].condition = Condition::stopped;
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::gone);
+  EXPECT_EQ(results.at(0).signals, (Words{"TERM", "CONT"}));
+  EXPECT_EQ(child.ended_by(), SIGTERM);
+}
+
+TEST_F(LiveExecutorTest, OneThatHasEndedIsAlreadyGone) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  ASSERT_TRUE(pins_.find(plan_.steps[0].key)->send_signal(SIGKILL).has_value());
+  EXPECT_EQ(child.ended_by(), SIGKILL);
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::already_gone);
+  EXPECT_TRUE(results.at(0).signals.empty());
+}
+
+TEST_F(LiveExecutorTest, AnotherProcessWithThePidGetsNoSignal) {
+  Child child(Manner::obeys);
+  add(child.pid()).key.start_ticks += 1;
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::identity_changed);
+  EXPECT_TRUE(results.at(0).signals.empty());
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+TEST_F(LiveExecutorTest, WhatTheScanDidNotPinGetsNoSignal) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  const PinSet nothing;
+  LiveExecutor executor(nothing, {}, observer_, -1);
+  const auto results = executor.execute(plan_, seen_, Deadline::after(5s));
+  EXPECT_EQ(results.at(0).status, StepStatus::skipped);
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+TEST_F(LiveExecutorTest, RefusalsAreResultsAndNothingElse) {
+  Child child(Manner::obeys);
+  Step& step = add(child.pid());
+  step.action = Action::refuse;
+  step.because = {"protected"};
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::refused);
+  EXPECT_EQ(results.at(0).detail, "protected");
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+TEST_F(LiveExecutorTest, TheTrackerIsAskedLastAndOnlyIfItStays) {
+  Child holder(Manner::obeys);
+  Child tracker(Manner::obeys);
+  add(tracker.pid(), Ask::after_others);
+  add(holder.pid());
+  const auto results = execute({Escalation::kill_after_grace, 10s, 200ms});
+  EXPECT_EQ(results.at(0).status, StepStatus::gone);
+  EXPECT_EQ(results.at(0).signals, Words{"TERM"});
+  EXPECT_EQ(results.at(1).status, StepStatus::gone);
+}
+
+TEST_F(LiveExecutorTest, OneThatEndsByItselfBeforeItsTurnGetsNoSignal) {
+  Child root(Manner::obeys);
+  Child rest(Manner::obeys);
+  add(root.pid());
+  add(rest.pid(), Ask::at_half_grace);
+  ASSERT_TRUE(pins_.find(plan_.steps[1].key)->send_signal(SIGINT).has_value());  // as if the root had ended it
+  const auto results = execute({});
+  EXPECT_TRUE(results.at(1).status == StepStatus::gone || results.at(1).status == StepStatus::already_gone);
+  EXPECT_TRUE(results.at(1).signals.empty());
+}
+
+TEST_F(LiveExecutorTest, AnInterruptionStopsItAndNamesWhoIsLeft) {
+  Child child(Manner::ignores);
+  add(child.pid());
+  int wake[2];
+  ASSERT_EQ(pipe(wake), 0);
+  ASSERT_EQ(write(wake[1], "x", 1), 1);
+  const auto results = execute({}, 20s, wake[0]);
+  EXPECT_EQ(results.at(0).status, StepStatus::skipped);  // before the first signal
+  EXPECT_TRUE(results.at(0).signals.empty());
+  close(wake[0]);
+  close(wake[1]);
+}
+
+TEST_F(LiveExecutorTest, ADryRunSendsNothing) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  RecordingExecutor recorder;
+  const auto results = recorder.execute(plan_, seen_, Deadline::never());
+  EXPECT_EQ(results.at(0).status, StepStatus::skipped);
+  EXPECT_EQ(recorder.recorded().at(0), plan_);
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+}  // namespace
+}  // namespace vacate

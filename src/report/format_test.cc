@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/format.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "report/origin.h"
+
+namespace vacate {
+namespace {
+
+TEST(Format, FiguresAreGroupedInThousands) {
+  EXPECT_EQ(with_thousands(0), "0");
+  EXPECT_EQ(with_thousands(999), "999");
+  EXPECT_EQ(with_thousands(1000), "1,000");
+  EXPECT_EQ(with_thousands(96619), "96,619");
+  EXPECT_EQ(with_thousands(1234567), "1,234,567");
+  EXPECT_EQ(format_mib(mebibytes(96619)), "96,619 MiB");
+  EXPECT_EQ(format_mib(Reading<Bytes>(Unknown::not_supported)), "unknown (not supported)");
+}
+
+TEST(Format, AgesAreShort) {
+  const struct {
+    double seconds;
+    const char* text;
+  } kTable[] = {{0, "0s"},       {59.9, "59s"},     {60, "1min"},   {3599, "59min"}, {3600, "1h00"},
+                {11100, "3h05"}, {172799, "47h59"}, {172800, "2d"}, {-1, "?"}};
+  for (const auto& row : kTable) EXPECT_EQ(format_age(row.seconds), row.text) << row.seconds;
+}
+
+TEST(Format, TimesAreRfc3339) {
+  EXPECT_EQ(format_rfc3339(0), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(format_rfc3339(1709210096.5), "2024-02-29T12:34:56.500Z");
+  EXPECT_EQ(format_rfc3339(1e30), format_rfc3339(2.5e11));
+}
+
+TEST(Format, RangesJoinNeighbours) {
+  EXPECT_EQ(format_ranges({}), "");
+  EXPECT_EQ(format_ranges({3}), "3");
+  EXPECT_EQ(format_ranges({0, 1}), "0,1");
+  EXPECT_EQ(format_ranges({0, 1, 2, 5, 7, 8, 9}), "0-2,5,7-9");
+}
+
+TEST(Format, WrapKeepsWithinTheWidth) {
+  const std::string text =
+      wrap("a sentence of several words and averyveryveryverylongwordthatfitsnowhere at all", 4, 30);
+  for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), 30U) << line;
+  EXPECT_TRUE(text.starts_with("    a sentence"));
+}
+
+TEST(Format, ElideEndCutsWideCharactersWhole) {
+  EXPECT_EQ(elide_end("short", 10), "short");
+  EXPECT_EQ(elide_end("something long", 9), "someth...");
+  EXPECT_EQ(elide_end("日本語日本語", 8), "日本...");
+}
+
+TEST(Format, ColourOnlyWhereAsked) {
+  EXPECT_EQ(painted("x", Paint::bad, {80, Colour::no}), "x");
+  EXPECT_EQ(painted("x", Paint::bad, {80, Colour::yes}), "\x1b[31mx\x1b[0m");
+}
+
+TEST(Origin, ReadsThePath) {
+  const std::string id(64, 'a');
+  EXPECT_EQ(parse_origin("/system.slice/llm.service").unit, "llm.service");
+  EXPECT_EQ(parse_origin("/system.slice/docker-" + id + ".scope").container, id);
+  EXPECT_EQ(parse_origin("/kubepods/pod1/" + id).container, id);
+  EXPECT_EQ(parse_origin("/user.slice/user-0.slice/session-3.scope").session, "3");
+  EXPECT_EQ(parse_origin("/system.slice/slurmstepd.scope/job_17/step_0").slurm_job, "17");
+  EXPECT_EQ(parse_origin("/job_x"), Origin{});
+  EXPECT_EQ(parse_origin(""), Origin{});
+}
+
+}  // namespace
+}  // namespace vacate

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `vacate free` prints: the plan, what came of it and the verdict, for people and as vacate.free/1. Pure.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "model/outcome.h"
+#include "model/policy.h"
+#include "report/advice.h"
+#include "report/render_style.h"
+
+namespace vacate {
+
+/// An outcome with the names of those who are left, for people.
+struct FreeReport {
+  Outcome outcome;
+  std::vector<std::pair<pid_t, std::string>> titles;  ///< of the pids in held_by, by pid; hostile bytes
+  std::vector<Advice> advice;
+  bool has_driver = true;  ///< false: neither a driver nor a device node is here, so nothing can be pinned
+};
+
+/// The plan as it is shown before anybody is asked, and by a dry run.
+[[nodiscard]] std::string render_plan_text(const Plan& plan, const FreeRequest& request, const RenderStyle& style);
+/// What came of it: exceptions by name, a line a GPU, the verdict in a sentence.
+[[nodiscard]] std::string render_outcome_text(const FreeReport& report, const RenderStyle& style);
+/// One JSON object and a line feed.
+[[nodiscard]] std::string render_free_json(const Outcome& outcome);
+
+}  // namespace vacate

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan and the outcome of `free` for people. Steps that look alike are one line with their pids; what went as
+// planned is counted, what did not is named.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/free.h"
+
+namespace vacate {
+namespace {
+
+/// Steps that a reader need not tell apart.
+struct StepLine {
+  const Step* first = nullptr;
+  std::vector<std::uint64_t> pids;
+
+  [[nodiscard]] bool takes(const Step& step) const {
+    return first->action == step.action && first->ask == step.ask && first->title == step.title &&
+           first->gpus == step.gpus && first->rule == step.rule && first->because == step.because;
+  }
+};
+
+std::vector<StepLine> lines_of(const Plan& plan) {
+  std::vector<StepLine> lines;
+  for (const auto& step : plan.steps) {
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const StepLine& known) { return known.takes(step); });
+    if (line == lines.end()) line = lines.insert(lines.end(), StepLine{&step, {}});
+    line->pids.push_back(static_cast<std::uint64_t>(step.key.pid));
+  }
+  for (auto& line : lines) std::sort(line.pids.begin(), line.pids.end());
+  return lines;
+}
+
+std::string action_cell(const Step& step) {
+  if (step.action == Action::refuse) return "refused";
+  switch (step.ask) {
+    case Ask::at_once:
+      return "TERM";
+    case Ask::at_half_grace:
+      return "TERM later";
+    case Ask::after_others:
+      return "ends last";
+  }
+  return "TERM";
+}
+
+std::string gpu_cell(const std::vector<unsigned>& gpus) {
+  if (gpus.empty()) return "no memory";
+  return "GPU " + format_ranges({gpus.begin(), gpus.end()});
+}
+
+std::string title_cell(const StepLine& line) {
+  const std::string title = printable(line.first->title, 1024);
+  return line.pids.size() == 1 ? title : fmt::format("{} x {}", line.pids.size(), title);
+}
+
+struct PlanWidths {
+  std::size_t action = 4, pids = 3, title = 5, gpus = 6;
+};
+
+PlanWidths widths_for(const std::vector<StepLine>& lines, const RenderStyle& style) {
+  static constexpr std::size_t kWidestPids = 17;
+  static constexpr std::size_t kReadableTitle = 16;
+  PlanWidths widths;
+  for (const auto& line : lines) {
+    widths.pids = std::max(widths.pids, std::min(format_ranges(line.pids).size(), kWidestPids));
+    widths.gpus = std::max(widths.gpus, gpu_cell(line.first->gpus).size());
+    widths.action = std::max(widths.action, action_cell(*line.first).size());
+    widths.title = std::max(widths.title, display_width(title_cell(line)));
+  }
+  const std::size_t fixed = 2 + widths.action + widths.pids + widths.gpus + 6;
+  widths.title = std::min(widths.title, std::max(kReadableTitle, style.width - std::min(style.width, fixed)));
+  return widths;
+}
+
+std::string step_lines(const std::vector<StepLine>& lines, const RenderStyle& style) {
+  const PlanWidths widths = widths_for(lines, style);
+  std::string text;
+  for (const auto& line : lines) {
+    const Step& step = *line.first;
+    const Paint paint = step.action == Action::refuse ? Paint::doubtful : Paint::bad;
+    text += fmt::format("  {}  {}  {}  {}\n", painted(pad_right(action_cell(step), widths.action), paint, style),
+                        pad_left(elide_middle(format_ranges(line.pids), widths.pids), widths.pids),
+                        pad_right(elide_middle(title_cell(line), widths.title), widths.title), gpu_cell(step.gpus));
+  }
+  return text;
+}
+
+/// The reasons of a line. In a long plan what is said of one line only, beside reasons that it shares, is left to the
+/// JSON.
+std::vector<std::string> reasons_of(const StepLine& line, const std::vector<StepLine>& lines) {
+  static constexpr std::size_t kLongPlan = 4;
+  const auto& all = line.first->because;
+  if (lines.size() < kLongPlan) return all;
+  std::vector<std::string> shared;
+  for (const auto& reason : all) {
+    const auto users = std::count_if(lines.begin(), lines.end(), [&](const StepLine& other) {
+      const auto& because = other.first->because;
+      return std::find(because.begin(), because.end(), reason) != because.end();
+    });
+    if (users > 1) shared.push_back(reason);
+  }
+  return shared.empty() || line.first->action == Action::refuse ? all : shared;
+}
+
+/// Why, once for all steps with the same reasons.
+std::string reason_lines(const std::vector<StepLine>& lines, const RenderStyle& style) {
+  std::vector<std::pair<std::vector<std::string>, std::vector<std::uint64_t>>> entries;
+  for (const auto& line : lines) {
+    const auto reasons = reasons_of(line, lines);
+    auto at = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == reasons; });
+    if (at == entries.end()) at = entries.insert(entries.end(), {reasons, {}});
+    at->second.insert(at->second.end(), line.pids.begin(), line.pids.end());
+  }
+  std::string text;
+  for (auto& [reasons, pids] : entries) {
+    std::sort(pids.begin(), pids.end());
+    text += elide_end(fmt::format("because, for {}:", format_ranges(pids)), style.width) + '\n';
+    for (const auto& reason : reasons) text += painted(bullet(printable(reason), 2, style.width), Paint::faint, style);
+  }
+  return text;
+}
+
+std::string plan_head(const Plan& plan, const FreeRequest& request) {
+  const auto count = [&](Action action) {
+    return static_cast<std::size_t>(
+        std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return step.action == action; }));
+  };
+  const std::size_t ended = count(Action::signal);
+  const std::size_t refused = count(Action::refuse);
+  if (ended == 0 && refused == 0) return "nothing to end";
+  std::string head = fmt::format("plan: end {}", counted(ended, "process", "processes"));
+  if (ended > 0 && request.term_only) head += " by TERM only";
+  if (ended > 0 && !request.term_only)
+    head += fmt::format(", KILL {} after the first TERM",
+                        format_seconds(static_cast<double>(request.grace.count()) / 1000));
+  if (refused > 0) head += fmt::format("; {} refused", refused);
+  return head;
+}
+
+const Step* step_of(const Plan& plan, unsigned n) {
+  const auto at = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return step.n == n; });
+  return at == plan.steps.end() ? nullptr : &*at;
+}
+
+bool is_as_planned(const StepResult& result) {
+  return result.status == StepStatus::gone || result.status == StepStatus::already_gone;
+}
+
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+std::string exception_line(const StepResult& result, const Step* step, const RenderStyle& style) {
+  std::string line = fmt::format("  {}  {}", result.pid, describe(result.status));
+  if (!result.signals.empty()) line += fmt::format(" after {}", joined(result.signals));
+  if (step != nullptr) line += fmt::format("  {}", elide_middle(printable(step->title, 1024), 32));
+  std::string text = painted(elide_end(line, style.width), Paint::bad, style) + '\n';
+  std::string why = result.detail;
+  if (why.empty() && step != nullptr && step->action == Action::refuse && !step->because.empty())
+    why = step->because.front();
+  if (!why.empty()) text += wrap(printable(why), 4, style.width);
+  return text;
+}
+
+std::string results_text(const Outcome& outcome, const RenderStyle& style) {
+  std::size_t by_term = 0;
+  std::size_t by_kill = 0;
+  std::size_t by_itself = 0;
+  std::string exceptions;
+  for (const auto& result : outcome.results) {
+    if (!is_as_planned(result)) {
+      exceptions += exception_line(result, step_of(outcome.plan, result.n), style);
+    } else if (result.signals.empty()) {
+      ++by_itself;
+    } else if (result.signals.back() == "KILL") {
+      ++by_kill;
+    } else {
+      ++by_term;
+    }
+    if (is_as_planned(result) && !result.detail.empty())
+      exceptions += exception_line(result, step_of(outcome.plan, result.n), style);
+  }
+  if (by_term + by_kill + by_itself == 0) return exceptions;
+  std::vector<std::string> ways;
+  if (by_term > 0) ways.push_back(fmt::format("{} by TERM", by_term));
+  if (by_kill > 0) ways.push_back(fmt::format("{} by KILL", by_kill));
+  if (by_itself > 0) ways.push_back(fmt::format("{} without a signal", by_itself));
+  return fmt::format("ended {}: {}\n", counted(by_term + by_kill + by_itself, "process", "processes"), joined(ways)) +
+         exceptions;
+}
+
+Paint paint_for(GpuVerdict verdict) {
+  switch (verdict) {
+    case GpuVerdict::released:
+      return Paint::good;
+    case GpuVerdict::in_use:
+      return Paint::plain;
+    case GpuVerdict::releasing:
+    case GpuVerdict::cannot_tell:
+      return Paint::doubtful;
+    case GpuVerdict::held_by_nobody:
+      return Paint::bad;
+  }
+  return Paint::plain;
+}
+
+std::string title_for(const FreeReport& report, pid_t pid) {
+  for (const auto& [known, title] : report.titles)
+    if (known == pid) return printable(title, 256);
+  return "";
+}
+
+std::string held_by(const FreeReport& report, const GpuOutcome& gpu) {
+  if (gpu.held_by.empty()) return "";
+  std::string text = fmt::format("  {} {}", gpu.held_by.front(), title_for(report, gpu.held_by.front()));
+  if (gpu.held_by.size() > 1) text += fmt::format(" and {} more", gpu.held_by.size() - 1);
+  return text;
+}
+
+std::string gpu_lines(const FreeReport& report, const RenderStyle& style) {
+  std::string text;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  const auto figure = [](const Reading<Bytes>& reading) {
+    return reading.known() ? with_thousands(reading->mib()) : std::string("?");
+  };
+  for (const auto& gpu : report.outcome.gpus) {
+    before = std::max(before, figure(gpu.before).size());
+    after = std::max(after, figure(gpu.after).size());
+  }
+  for (const auto& gpu : report.outcome.gpus) {
+    const std::string head = fmt::format("GPU {:<2} {} -> {} MiB  ", gpu.index, pad_left(figure(gpu.before), before),
+                                         pad_left(figure(gpu.after), after));
+    const std::string word(describe(gpu.verdict));
+    const std::size_t used = head.size() + word.size();
+    text += head + painted(word, paint_for(gpu.verdict), style) +
+            elide_end(held_by(report, gpu), style.width > used ? style.width - used : 0) + '\n';
+    if (!gpu.detail.empty()) text += wrap(printable(gpu.detail), 7, style.width);
+  }
+  return text;
+}
+
+std::string released_sentence(const Outcome& outcome) {
+  Bytes back;
+  for (const auto& gpu : outcome.gpus)
+    if (gpu.before.known() && gpu.after.known()) back += *gpu.before - *gpu.after;
+  return fmt::format("released: {} came back and was seen to, in {}", format_mib(back),
+                     format_seconds(outcome.seconds));
+}
+
+std::string verdict_sentence(const Outcome& outcome) {
+  switch (outcome.verdict) {
+    case Verdict::released:
+      return released_sentence(outcome);
+    case Verdict::nothing_to_do:
+      return "nothing to do: no process here is a leftover that holds GPU memory";
+    case Verdict::holders_remain:
+      return outcome.dry_run ? "dry run: nothing was sent"
+                             : "holders remain: not everything that was to be ended is gone";
+    case Verdict::releasing:
+      return "releasing: nobody is left to end, the memory is still on its way back";
+    case Verdict::refused:
+      return "refused: part of what was asked is not vacate's to end";
+    case Verdict::cannot_tell:
+      return "cannot tell: the memory was not seen to come back, see above";
+    case Verdict::held_by_nobody:
+      return "held by nobody: no process owns this memory, ending processes cannot help; reset the GPU or reboot";
+  }
+  return "";
+}
+
+Paint paint_for(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::released:
+    case Verdict::nothing_to_do:
+      return Paint::good;
+    case Verdict::releasing:
+    case Verdict::cannot_tell:
+    case Verdict::refused:
+      return Paint::doubtful;
+    case Verdict::holders_remain:
+    case Verdict::held_by_nobody:
+      return Paint::bad;
+  }
+  return Paint::plain;
+}
+
+}  // namespace
+
+std::string render_plan_text(const Plan& plan, const FreeRequest& request, const RenderStyle& style) {
+  const auto lines = lines_of(plan);
+  const std::string head = painted(plan_head(plan, request), Paint::strong, style) + '\n';
+  return head + step_lines(lines, style) + reason_lines(lines, style);
+}
+
+std::string render_outcome_text(const FreeReport& report, const RenderStyle& style) {
+  const Outcome& outcome = report.outcome;
+  if (!report.has_driver) return "no GPU driver here: nothing can be pinned\n";
+  std::string text = results_text(outcome, style) + gpu_lines(report, style);
+  for (const auto& spot : outcome.visibility.blind_spots)
+    text += wrap(fmt::format("not seen: {} ({})", printable(spot.detail), printable(spot.code)), 0, style.width);
+  if (outcome.interrupted_by != 0)
+    text += fmt::format("interrupted by signal {}: nothing more was sent\n", outcome.interrupted_by);
+  text += painted(wrap(verdict_sentence(outcome), 0, style.width), paint_for(outcome.verdict), style);
+  if (!report.advice.empty()) text += render_advice(report.advice.front(), style);
+  return text;
+}
+
+}  // namespace vacate

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#define JSON_NOEXCEPTION
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/free.h"
+#include "report/status.h"
+
+namespace vacate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : object.items()) names.push_back(key);
+  return names;
+}
+
+/// A machine with one GPU and `count` leftover holders called `title`.
+StatusReport machine(std::size_t count, const std::string& title) {
+  StatusReport report;
+  report.version = "0.1.0";
+  auto& snapshot = report.snapshot;
+  snapshot.driver = {"nvidia", "580.95.05", DriverState::ok, ""};
+  snapshot.time = 1700000000;
+  snapshot.nodes.push_back({});
+  Gpu gpu;
+  gpu.uuid = "GPU-1";
+  gpu.pci = "00000000:65:00.0";
+  gpu.name = "NVIDIA RTX PRO 6000 Blackwell";
+  gpu.memory = {mebibytes(97887), mebibytes(96619), Unknown::not_supported, mebibytes(1268)};
+  snapshot.gpus.push_back(gpu);
+  GpuAccount account;
+  account.baseline = Baseline{mebibytes(9), BaselineSource::assumed};
+  account.remainder = Bytes{0};
+  for (std::size_t i = 0; i < count; ++i) {
+    Process process;
+    process.key = {static_cast<pid_t>(212702 + i), 1000 + i, 0, 1};
+    process.comm = "python3";
+    process.user = "root";
+    process.uid = uid_t{0};
+    process.argv = std::vector<std::string>{title};
+    process.started = snapshot.time - 11100;
+    snapshot.processes.push_back(process);
+    Holder holder;
+    holder.key = process.key;
+    holder.role = HolderRole::context;
+    holder.standing = Standing::leftover;
+    holder.because = {"it was adopted, and the pipe it was born with has lost its other end"};
+    holder.group = 1;
+    holder.gpus.push_back({0, mebibytes(96610), true, {{EvidenceKind::descriptor, "/dev/nvidia0", 2, "fd 12"}}});
+    account.holders.push_back(holder.key.pid);
+    report.attribution.holders.push_back(holder);
+  }
+  report.attribution.accounts.push_back(account);
+  report.attribution.groups.push_back({1, account.holders, {}, std::nullopt, "", Standing::leftover});
+  report.advice = advise(snapshot, report.attribution);
+  return report;
+}
+
+TEST(StatusJson, HasTheKeysOfTheContractInOrder) {
+  const Json json = Json::parse(render_status_json(machine(1, "VLLM::Worker_TP0")), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(keys(json), (std::vector<std::string>{"schema", "version", "time", "host", "driver", "visibility", "gpus",
+                                                  "holders", "groups", "charged_to_nobody", "advice"}));
+  EXPECT_EQ(keys(json["gpus"][0]),
+            (std::vector<std::string>{"index", "uuid", "pci", "minor", "minor_unknown", "name", "state", "memory",
+                                      "baseline", "attributed", "remainder", "holders", "baseline_source"}));
+  EXPECT_EQ(keys(json["holders"][0]), (std::vector<std::string>{"pid",        "start",
+                                                                "key",        "ppid",
+                                                                "pgid",       "sid",
+                                                                "user",       "uid",
+                                                                "comm",       "title",
+                                                                "exe",        "exe_unknown",
+                                                                "started",    "condition",
+                                                                "standing",   "because",
+                                                                "protected",  "role",
+                                                                "group",      "origin",
+                                                                "supervisor", "supervisor_unknown",
+                                                                "gpus",       "evidence"}));
+  EXPECT_EQ(json["gpus"][0]["memory"]["used"], std::uint64_t{96619} << 20U);
+  EXPECT_EQ(json["holders"][0]["gpus"][0]["memory"], std::uint64_t{96610} << 20U);
+}
+
+TEST(StatusJson, UnknownIsNullBesideTheReason) {
+  const Json json = Json::parse(render_status_json(machine(0, "")), nullptr, false);
+  const auto& memory = json["gpus"][0]["memory"];
+  EXPECT_TRUE(memory["reserved"].is_null());
+  EXPECT_EQ(memory["reserved_unknown"], "not supported");
+  EXPECT_FALSE(memory.contains("used_unknown"));
+}
+
+TEST(Status, HostileTitlesStayOneLineAndValid) {
+  const std::string title = "ok\nFORGED LINE {\"verdict\":\"released\"}\x1b[2J\xff\xc2\x9b\xe2\x80\xae";
+  const auto report = machine(1, title);
+  const std::string json = render_status_json(report);
+  EXPECT_TRUE(Json::accept(json));
+  const std::string text = render_status_text(report, {200, Colour::no});
+  for (const auto& output : {json, text}) {
+    EXPECT_EQ(output.find("\nFORGED"), std::string::npos);
+    EXPECT_EQ(output.find('\x1b'), std::string::npos);
+    EXPECT_EQ(output.find("\xe2\x80\xae"), std::string::npos);
+  }
+}
+
+TEST(StatusText, KeepsToTheWidth) {
+  for (const std::size_t width : {80U, 100U, 120U}) {
+    for (const auto& title : {std::string("VLLM::Worker_TP0"), std::string(300, 'A'),
+                              std::string("日本語日本語日本語日本語日本語日本語日本語")}) {
+      const std::string text = render_status_text(machine(8, title), {width, Colour::no});
+      for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+}
+
+TEST(StatusText, SaysWhoHoldsWhatAndWhatWouldHelp) {
+  const std::string text = render_status_text(machine(1, "VLLM::Worker_TP0"), {120, Colour::no});
+  for (const auto* word : {"GPU 0", "96,619", "212702", "root", "VLLM::Worker_TP0", "96,610 MiB", "3h05", "leftover",
+                           "owner is dead", "vacate free"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+}
+
+TEST(StatusText, ManyThatLookAlikeAreOneLine) {
+  const std::string text = render_status_text(machine(126, "pt_data_worker"), {80, Colour::no});
+  EXPECT_LT(split(text, '\n').size(), 12U) << text;
+  EXPECT_NE(text.find("126 pids  root  pt_data_worker"), std::string::npos) << text;
+  EXPECT_NE(text.find("212702-212827"), std::string::npos) << text;
+}
+
+TEST(StatusText, SaysPlainlyThatThereIsNoDriver) {
+  StatusReport report;
+  EXPECT_EQ(render_status_text(report, {}), "no GPU driver here: nothing can be pinned\n");
+}
+
+Step step(unsigned n, Action action, pid_t pid) {
+  Step result;
+  result.n = n;
+  result.action = action;
+  result.key = {pid, 100, 0, 1};
+  result.title = "VLLM::Worker\nTP0";
+  result.gpus = {0};
+  result.because = {"its owner is gone"};
+  result.rule = "leftover";
+  return result;
+}
+
+Outcome outcome() {
+  Outcome result;
+  result.verdict = Verdict::released;
+  result.plan = {"0123456789abcdef", "boot", 7, {step(1, Action::signal, 10), step(2, Action::refuse, 11)}};
+  result.results = {{1, 10, StepStatus::gone, {"TERM"}, 0.0314159, ""},
+                    {2, 11, StepStatus::refused, {}, 0, "protected"}};
+  GpuOutcome gpu;
+  gpu.uuid = "GPU-1";
+  gpu.before = mebibytes(96619);
+  gpu.after = mebibytes(4);
+  gpu.baseline = Unknown::no_permission;
+  gpu.verdict = GpuVerdict::released;
+  result.gpus.push_back(gpu);
+  return result;
+}
+
+TEST(FreeJson, HasTheKeysOfTheContractInOrder) {
+  const Json json = Json::parse(render_free_json(outcome()), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(keys(json), (std::vector<std::string>{"schema", "verdict", "exit", "plan", "results", "gpus", "shm",
+                                                  "rounds", "seconds", "visibility"}));
+  EXPECT_EQ(keys(json["plan"]["steps"][0]),
+            (std::vector<std::string>{"n", "action", "key", "pid", "unit", "path", "signal", "because", "rule", "ask",
+                                      "title", "gpus"}));
+  EXPECT_EQ(keys(json["results"][0]), (std::vector<std::string>{"n", "pid", "result", "signals", "seconds", "detail"}));
+  EXPECT_EQ(keys(json["gpus"][0]),
+            (std::vector<std::string>{"index", "uuid", "before", "after", "baseline", "baseline_unknown", "verdict",
+                                      "seconds", "held_by", "detail"}));
+  EXPECT_EQ(json["plan"]["steps"][0]["key"], "10@100");
+  EXPECT_EQ(json["plan"]["steps"][0]["signal"], "TERM");
+  EXPECT_TRUE(json["plan"]["steps"][1]["signal"].is_null());
+  EXPECT_EQ(json["results"][0]["seconds"], 0.031);
+}
+
+TEST(FreeJson, TheExitFieldIsTheExitCode) {
+  Outcome interrupted = outcome();
+  interrupted.interrupted_by = 2;
+  EXPECT_EQ(Json::parse(render_free_json(interrupted), nullptr, false)["exit"], 130);
+  EXPECT_EQ(Json::parse(render_free_json(outcome()), nullptr, false)["exit"], 0);
+}
+
+TEST(FreeText, NamesWhatWasRefusedAndCountsTheRest) {
+  const std::string text = render_outcome_text({outcome(), {}, {}}, {80, Colour::no});
+  for (const auto* word : {"ended 1 process", "1 by TERM", "11  refused", "protected", "96,619", "released"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
+  for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+TEST(PlanText, StepsThatLookAlikeAreOneLine) {
+  Plan plan;
+  for (unsigned i = 0; i < 126; ++i) plan.steps.push_back(step(i + 1, Action::signal, static_cast<pid_t>(1000 + i)));
+  const std::string text = render_plan_text(plan, {}, {80, Colour::no});
+  EXPECT_LT(split(text, '\n').size(), 6U) << text;
+  EXPECT_NE(text.find("126 x VLLM"), std::string::npos) << text;
+  EXPECT_NE(text.find("1000-1125"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nTP0"), std::string::npos);
+}
+
+TEST(PlanText, WorkersWithADifferenceInTheirEvidenceShareTheirReasons) {
+  Plan plan;
+  for (unsigned i = 0; i < 8; ++i) {
+    plan.steps.push_back(step(i + 1, Action::signal, static_cast<pid_t>(1000 + i)));
+    plan.steps.back().gpus = {i};
+    plan.steps.back().because.insert(plan.steps.back().because.begin(), "it has open: /dev/nvidia" + std::to_string(i));
+  }
+  const std::string text = render_plan_text(plan, {}, {80, Colour::no});
+  EXPECT_NE(text.find("because, for 1000-1007:\n  - its owner is gone\n"), std::string::npos) << text;
+  for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+}  // namespace
+}  // namespace vacate
