@@ -16,8 +16,8 @@ enum class ListKind : std::uint32_t {
   mps = 3,       // in the MPS list
 };
 
-// On a control file: adds `bytes` on GPU `gpu_index` to the client of this control file. The first call makes the client and
-// charges it to the caller's process (facts.md 1.6: the task that made the client, not who holds it later).
+// On a control file: adds `bytes` on GPU `gpu_index` to the client of this control file. The first call makes the
+// client and charges it to the caller's process (facts.md 1.6: the task that made the client, not who holds it later).
 struct AllocateRequest {
   std::uint32_t gpu_index;
   ListKind list;
@@ -32,9 +32,26 @@ static_assert(sizeof(AllocateRequest) == 32);
 struct TokenReply {
   std::uint64_t token;
 };
-// On an nvidiaN file: from now on this file holds a reference on the control file `token` (facts.md 2.2.2).
+// On an nvidiaN or nvidia-uvm file: from now on this file holds a reference on the control file `token`
+// (facts.md 2.2.2). An nvidiaN file can be registered with one control file, an nvidia-uvm file with several. On
+// another control file: an import (facts.md 2.2.6). It keeps the memory of the client, not the client: after the last
+// reference the client is in no list any more, but its memory falls only when the importing file is gone as well.
 struct RegisterRequest {
   std::uint64_t token;
+};
+
+// On any node. kStuck: the caller is stuck in the driver until it gets a signal (that its thread does not block;
+// SIGKILL always) and `after_ms` more; -1: for ever. kDelayFlush: from now on each close of a descriptor of this open
+// file is answered `after_ms` late, so that a process that exits with it lingers without descriptors (facts.md 2.3);
+// -1: for ever.
+struct DelayRequest {
+  std::int64_t after_ms;
+};
+
+// On the lab's own `control` file only.
+struct GpuStateRequest {
+  std::uint32_t gpu_index;
+  std::uint32_t state;  // GpuState
 };
 
 // On a control file, for the NVML stand-in: everything about the driver as a whole.
@@ -49,20 +66,20 @@ struct SystemReply {
 struct GpuQuery {
   std::uint32_t index;  // in
   std::uint32_t minor;
-  std::uint32_t state;           // GpuState
-  std::uint32_t memory_query;    // QueryState
-  std::uint32_t process_query;   // QueryState
-  std::uint32_t recovery;        // value of NVML field 230
-  std::uint32_t utilization;     // per cent
-  std::uint32_t persistence;     // 0 or 1
+  std::uint32_t state;                  // GpuState
+  std::uint32_t memory_query;           // QueryState
+  std::uint32_t process_query;          // QueryState
+  std::uint32_t recovery;               // Recovery, the value of NVML field 230
+  std::uint32_t utilization;            // per cent
+  std::uint32_t persistence;            // 0 or 1
   std::uint64_t total, reserved, used;  // bytes; `used` without reserved
   char uuid[96];
   char name[96];
   char pci[32];  // 00000000:65:00.0
 };
 
-// One page of a GPU's process list as the caller may see it: pids already in the caller's pid namespace, or global ones,
-// as the configuration says.
+// One page of a GPU's process list as the caller may see it: pids already in the caller's pid namespace, or global
+// ones, as the configuration says.
 struct ProcessRow {
   std::uint32_t pid;
   std::uint32_t reserved;
@@ -82,6 +99,7 @@ enum class NvmlMode : std::uint32_t { ok, missing, not_loaded, mismatch, denied,
 enum class Era : std::uint32_t { e470, e510, e535_86, e535_98, e535_104, e550, e580 };
 enum class GpuState : std::uint32_t { ok, lost, reset_required };
 enum class QueryState : std::uint32_t { ok, unsupported, denied };
+enum class Recovery : std::uint32_t { none, gpu_reset, node_reboot };
 
 inline constexpr unsigned long kAllocate = _IOW('v', 1, AllocateRequest);
 inline constexpr unsigned long kToken = _IOR('v', 2, TokenReply);
@@ -90,5 +108,8 @@ inline constexpr unsigned long kSystem = _IOR('v', 4, SystemReply);
 inline constexpr unsigned long kGpu = _IOWR('v', 5, GpuQuery);
 inline constexpr unsigned long kProcesses = _IOWR('v', 6, ProcessPage);
 inline constexpr unsigned long kNeverAnswered = _IO('v', 7);  // the caller is stuck in the driver from here on
+inline constexpr unsigned long kStuck = _IOW('v', 8, DelayRequest);
+inline constexpr unsigned long kDelayFlush = _IOW('v', 9, DelayRequest);
+inline constexpr unsigned long kSetGpuState = _IOW('v', 10, GpuStateRequest);
 
 }  // namespace lab
