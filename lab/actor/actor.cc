@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// See actor.h. The loop waits on one word of the board; handlers and the conductor bump it.
+#include "lab/actor/actor.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "lab/actor/holdings.h"
+#include "lab/actor/plan.h"
+#include "lab/actor/signals.h"
+#include "lab/actor/spawn.h"
+#include "lab/actor/title.h"
+
+namespace lab {
+namespace {
+
+using vacate::Deadline;
+using vacate::Result;
+using vacate::UniqueFd;
+
+class Actor {
+ public:
+  Actor(const Board& board, std::uint32_t slot) : board_(board), index_(slot) { Unpacker(board.plan(slot))(plan_); }
+
+  /// After exec.
+  [[noreturn]] void begin() {
+    if (plan_.pipe) {
+      holdings_.birth.reset(kBirthFd);
+      fcntl(kBirthFd, F_SETFD, FD_CLOEXEC);
+    }
+    private_mounts_ = !plan_.exe.empty();
+    start();
+  }
+
+ private:
+  [[noreturn]] void start();
+  [[noreturn]] void go_on(std::uint32_t slot, ActorPlan plan, UniqueFd birth);
+  [[noreturn]] void live();
+  [[noreturn]] void live_in_second_thread();
+  static void* second_thread(void* self);
+
+  [[nodiscard]] Result<void> set_names() const;
+  [[nodiscard]] Result<void> take_holds();
+  void watch_parent();
+  void fork_requested();
+  void fork_copies();
+  void take_final_state();
+  [[nodiscard]] Slot& mine() const noexcept { return board_.slot(index_); }
+  void must(Result<void> done) const {
+    if (!done) board_.fail(index_, done.error().message);
+  }
+
+  Board board_;
+  std::uint32_t index_;
+  ActorPlan plan_;
+  Holdings holdings_;
+  bool private_mounts_ = false;
+  bool turned_ = false;
+  std::uint32_t copies_ = 0;
+  std::optional<Deadline> end_;  // slow: when it has had its time
+  FutexWord leader_may_go_{0};   // zombie-leader: the first thread is to end
+};
+
+/// comm of a program follows from the file that was executed; for one that is not there, what its argv says.
+Result<void> Actor::set_names() const {
+  if (!plan_.title.empty()) {
+    set_comm(plan_.title);
+    return set_cmdline({plan_.title});
+  }
+  if (plan_.exe.empty() || plan_.fork_only) set_comm(base_name(plan_.argv.front()));
+  return plan_.fork_only ? set_cmdline(plan_.argv) : Result<void>{};
+}
+
+Result<void> Actor::take_holds() {
+  for (const HoldPlan& hold : plan_.holds) {
+    if (auto done = holdings_.acquire(hold); !done) return done;
+  }
+  return holdings_.listen(plan_.listen);
+}
+
+void Actor::watch_parent() {
+  if (!plan_.exits_with_parent) return;
+  prctl(PR_SET_PDEATHSIG, parent_ended_signal());
+  if (getppid() != mine().parent_pid.load()) _exit(0);  // it ended before the kernel was asked to tell
+}
+
+void Actor::start() {
+  SignalPolicy policy;
+  policy.board = board_;
+  policy.slot = index_;
+  policy.on_term = plan_.on_term;
+  policy.parent = mine().parent_pid.load();
+  set_signal_policy(policy);
+  install_handlers();
+  // Changing users makes a process undumpable, which exec undoes; a fork without exec has to do it itself.
+  prctl(PR_SET_DUMPABLE, 1);
+  if (plan_.subreaper) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  must(set_names());
+  must(take_holds());
+  watch_parent();
+  unblock_signals();
+  mine().group.store(getpgrp());
+  board_.enter(index_, Phase::ready);
+  if (plan_.state == FinalState::zombie_leader) live_in_second_thread();
+  live();
+}
+
+/// In a fork without exec: this object is the parent's, seen from the child.
+void Actor::go_on(std::uint32_t slot, ActorPlan plan, UniqueFd birth) {
+  index_ = slot;
+  plan_ = std::move(plan);
+  turned_ = false;
+  copies_ = 0;
+  end_.reset();
+  leader_may_go_.store(0);
+  must(holdings_.keep_inherited(plan_));
+  holdings_.birth = std::move(birth);
+  start();
+}
+
+void Actor::fork_requested() {
+  const Parent parent{board_, private_mounts_};
+  const GoOn go = [this](std::uint32_t slot, ActorPlan plan, UniqueFd birth) {
+    go_on(slot, std::move(plan), std::move(birth));
+  };
+  const std::uint32_t count = board_.count();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Slot& slot = board_.slot(i);
+    if (slot.parent.load() == index_ && slot.phase.load() == Phase::requested) {
+      spawn_requested(parent, i, holdings_.children, go);
+    }
+  }
+}
+
+/// on_term = "fork": a copy that holds the same, told apart by its name on the board only.
+void Actor::fork_copies() {
+  while (take_copy_wanted()) {
+    const std::string name = std::string(mine().name) + "+" + std::to_string(++copies_);
+    const std::uint32_t slot = board_.add(name, SlotKind::copy, index_);
+    if (slot == kNoSlot) return;
+    board_.slot(slot).plan_at = mine().plan_at;
+    board_.slot(slot).plan_size = mine().plan_size;
+    const SignalsBlocked blocked;
+    if (fork() != 0) continue;
+    index_ = slot;
+    copies_ = 0;
+    holdings_.children.clear();
+    mine().pid.store(getpid());
+    mine().parent_pid.store(getppid());
+    set_signal_policy({board_, index_, plan_.on_term, getppid()});
+    watch_parent();
+    mine().group.store(getpgrp());
+    board_.enter(index_, Phase::ready);
+    unblock_signals();
+    live();
+  }
+}
+
+void Actor::take_final_state() {
+  turned_ = true;
+  switch (plan_.state) {
+    case FinalState::zombie:
+      _exit(0);
+    case FinalState::stopped:
+      kill(getpid(), SIGSTOP);
+      break;
+    case FinalState::zombie_leader:
+      futex_bump(leader_may_go_);
+      break;
+    case FinalState::running:
+    case FinalState::spinning:
+      break;
+  }
+}
+
+void Actor::live() {
+  for (;;) {
+    const std::uint32_t seen = mine().word.load();
+    if (dying_by() != 0 && !end_) end_ = Deadline::after(std::chrono::milliseconds(plan_.slow_ms));
+    if (end_ && end_->passed()) die_by(dying_by());
+    fork_copies();
+    fork_requested();
+    if (!turned_ && mine().turn.load() != 0) take_final_state();
+    if (plan_.state == FinalState::spinning && turned_ && !end_) continue;
+    futex_wait(mine().word, seen, end_.value_or(Deadline::never()));
+  }
+}
+
+void* Actor::second_thread(void* self) { static_cast<Actor*>(self)->live(); }
+
+/// The loop, and with it every fork, runs in a thread that lives on; the leader ends by the bare system call, so that
+/// the process goes on without it and without glibc noticing.
+void Actor::live_in_second_thread() {
+  pthread_t thread{};
+  if (pthread_create(&thread, nullptr, second_thread, this) != 0) board_.fail(index_, "cannot make a second thread");
+  while (leader_may_go_.load() == 0) futex_wait(leader_may_go_, 0, Deadline::never());
+  for (;;) syscall(SYS_exit, 0);
+}
+
+}  // namespace
+
+void run_actor(const Board& board, std::uint32_t slot) {
+  static Actor actor(board, slot);  // the second thread of a zombie leader uses it when main's stack is gone
+  actor.begin();
+}
+
+}  // namespace lab

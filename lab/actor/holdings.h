@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device references of one actor: its driver clients with their descriptors and mappings, its listening socket and
+// the ends of birth pipes. An actor has these and descriptors 0 to 2, nothing else.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "lab/actor/plan.h"
+
+namespace lab {
+
+/// One open device node. `what` is "ctl", "uvm" or "gpuN" (N: index).
+struct NodeRef {
+  std::string what;
+  vacate::UniqueFd fd;
+};
+
+struct Mapping {
+  std::string what;
+  void* memory = nullptr;
+};
+
+/// References that came from one entry of `holds`.
+struct HeldClient {
+  std::vector<NodeRef> nodes;
+  std::vector<Mapping> mappings;
+};
+
+class Holdings {
+ public:
+  /// Opens, makes and maps what the plan says, except what a fork brings along.
+  [[nodiscard]] vacate::Result<void> acquire(const HoldPlan& plan);
+  /// In a fork without exec: keeps of the parent's references what `plan` says, the rest goes.
+  [[nodiscard]] vacate::Result<void> keep_inherited(const ActorPlan& plan);
+  /// A listening TCP socket on loopback.
+  [[nodiscard]] vacate::Result<void> listen(std::uint32_t port);
+
+  /// The read end of this process's own birth pipe.
+  vacate::UniqueFd birth;
+  /// The write ends of its children's.
+  std::vector<vacate::UniqueFd> children;
+
+ private:
+  std::vector<HeldClient> clients_;
+  std::vector<vacate::UniqueFd> sockets_;
+};
+
+}  // namespace lab

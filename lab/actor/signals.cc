@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers. Everything here that runs in one is async-signal-safe.
+#include "lab/actor/signals.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+namespace lab {
+namespace {
+
+SignalPolicy policy;  // of this process; handlers have no other way to find it
+std::atomic<int> dying{0};
+std::atomic<std::uint32_t> copies_wanted{0};
+
+bool ignored_by_default(int sig) noexcept { return sig == SIGCONT || sig == SIGURG || sig == SIGWINCH; }
+bool stops_by_default(int sig) noexcept { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
+bool is_fault(int sig) noexcept {
+  return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGABRT;
+}
+
+void record(int sig) noexcept {
+  policy.board.slot(policy.slot).received[static_cast<std::size_t>(sig)].fetch_add(1);
+  policy.board.announce();
+}
+
+void react(int sig) noexcept {
+  if (ignored_by_default(sig)) return;
+  if (stops_by_default(sig)) {
+    kill(getpid(), SIGSTOP);
+    return;
+  }
+  const bool polite = sig == SIGTERM || sig == SIGINT || sig == SIGHUP;
+  if (polite && policy.on_term == TermHabit::ignore) return;
+  if (polite && policy.on_term == TermHabit::fork) {
+    copies_wanted.fetch_add(1);
+    policy.board.nudge(policy.slot);
+    return;
+  }
+  if (policy.on_term == TermHabit::slow && (sig == SIGTERM || sig == SIGINT)) {
+    int none = 0;
+    dying.compare_exchange_strong(none, sig);
+    policy.board.nudge(policy.slot);  // its loop may be just about to wait
+    return;
+  }
+  die_by(sig);
+}
+
+void on_signal(int sig, siginfo_t* info, void* /*context*/) {
+  const int saved = errno;
+  if (sig == SIGCHLD) {
+    reap_children(policy.board);
+  } else if (sig == parent_ended_signal() && getppid() != policy.parent) {
+    _exit(0);
+  } else if (is_fault(sig) && info->si_code > 0) {
+    die_by(sig);  // a defect of the lab: let it be seen
+  } else {
+    if (info->si_code <= 0) record(sig);  // sent by a process, not by a terminal or the kernel
+    react(sig);
+  }
+  errno = saved;
+}
+
+}  // namespace
+
+int parent_ended_signal() noexcept { return SIGRTMAX - 3; }
+
+void set_signal_policy(const SignalPolicy& fresh) noexcept {
+  policy = fresh;
+  dying.store(0);
+  copies_wanted.store(0);
+}
+
+void install_handlers() noexcept {
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  for (int sig = 1; sig < static_cast<int>(kSignals); ++sig) sigaction(sig, &action, nullptr);  // KILL, STOP: refused
+}
+
+void remove_handlers() noexcept {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  for (int sig = 1; sig < static_cast<int>(kSignals); ++sig) sigaction(sig, &action, nullptr);
+}
+
+int dying_by() noexcept { return dying.load(); }
+
+bool take_copy_wanted() noexcept {
+  std::uint32_t wanted = copies_wanted.load();
+  while (wanted > 0 && !copies_wanted.compare_exchange_weak(wanted, wanted - 1)) {
+  }
+  return wanted > 0;
+}
+
+void die_by(int sig) noexcept {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(sig, &action, nullptr);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, sig);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  syscall(SYS_tgkill, getpid(), gettid(), sig);
+  _exit(128 + sig);  // a signal whose default is to be ignored, or pid 1 of a namespace
+}
+
+SignalsBlocked::SignalsBlocked() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+void unblock_signals() noexcept {
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+}  // namespace lab

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Machine consists of in pid 1. Private to lab/machine.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "lab/actor/board.h"
+#include "lab/actor/plan.h"
+#include "lab/case/case.h"
+#include "lab/machine/machine.h"
+
+namespace lab {
+
+/// A command that was started and not yet finished.
+struct RunningCommand {
+  std::uint32_t slot = kNoSlot;
+  vacate::UniqueFd pidfd;
+  vacate::UniqueFd terminal;  ///< tty: the master side
+  std::string files;          ///< otherwise: what it writes, less ".out" and ".err"
+  std::string out;            ///< tty: read so far
+  bool job = true;            ///< leads a process group of its own
+  std::chrono::steady_clock::time_point started;
+};
+
+struct Machine::Impl {
+  const Case& scenario;
+  Board board;
+  bool has_cgroups = false;
+  std::vector<vacate::UniqueFd> birth_ends;  ///< of the children of init
+  mutable std::map<std::uint32_t, vacate::UniqueFd> pidfds;
+  std::map<int, RunningCommand> commands;
+  int next_command = 1;
+
+  /// The newest actor or copy of that name. malformed: none.
+  [[nodiscard]] vacate::Result<std::uint32_t> find(std::string_view name) const;
+  /// A descriptor of the process of `slot`, or -1 if it ended before one could be had. Owned by this.
+  [[nodiscard]] int pidfd(std::uint32_t slot) const;
+  /// Whether the last thread of `slot`'s process has ended.
+  [[nodiscard]] bool exited(std::uint32_t slot) const;
+  /// Has `slot` forked by its parent; the phase tells the rest.
+  void request(std::uint32_t slot);
+  /// Until `slot` is at least in `phase`. The error is the process's own if it has left one.
+  [[nodiscard]] vacate::Result<void> await(std::uint32_t slot, Phase phase, vacate::Deadline deadline) const;
+
+  [[nodiscard]] vacate::Result<void> start_shell();
+  [[nodiscard]] vacate::Result<std::vector<std::uint32_t>> plan_actors();
+  [[nodiscard]] vacate::Result<std::uint32_t> add_actor(const std::string& name, const std::string& parent,
+                                                        ActorPlan plan);
+  [[nodiscard]] vacate::Result<void> bring_up(const std::vector<std::uint32_t>& slots, vacate::Deadline deadline);
+  [[nodiscard]] vacate::Result<void> take_final_states(const std::vector<std::uint32_t>& slots,
+                                                       vacate::Deadline deadline);
+};
+
+/// What /proc/PID/stat says, of zombies too. state 0: there is no such process.
+struct ProcessStat {
+  char state = 0;
+  int exit_status = 0;  ///< wait status, of a zombie
+};
+[[nodiscard]] ProcessStat read_stat(pid_t pid);
+
+}  // namespace lab
