@@ -13,8 +13,8 @@ namespace vacate {
 /// Opens /dev/null where descriptor 0, 1 or 2 is closed: a file opened later would get its number and our output.
 void open_standard_descriptors() noexcept;
 
-/// The soft limit of descriptors becomes the hard one: every candidate of a scan is pinned by a pidfd, and a busy machine has
-/// more of them than the usual 1,024.
+/// The soft limit of descriptors becomes the hard one: every candidate of a scan is pinned by a pidfd, and a busy
+/// machine has more of them than the usual 1,024.
 void raise_descriptor_limit() noexcept;
 
 [[nodiscard]] bool is_terminal(int descriptor) noexcept;
