@@ -20,21 +20,31 @@ void insert_all(std::vector<unsigned>& into, const std::vector<unsigned>& from) 
   into.insert(into.end(), from.begin(), from.end());
 }
 
-/// The selected GPUs; where only processes or users were named, those on which they are.
+/// The selected GPUs, and those that what is to be ended is on: a process ends as a whole, so its memory has to come
+/// back everywhere. Where only processes or users were named, those on which they are.
 std::vector<unsigned> gpus_to_verify(const Sighting& before, const Plan& plan, const Selection& selection) {
-  if (!selection.all_gpus) return selection.gpus;
-  std::vector<unsigned> gpus;
-  if (selection.pids.empty() && selection.users.empty()) {
+  std::vector<unsigned> gpus = selection.gpus;
+  for (const auto& step : plan.steps)
+    if (selection.all_gpus || step.action == Action::signal) insert_all(gpus, step.gpus);
+  if (selection.all_gpus && selection.pids.empty() && selection.users.empty())
     for (const auto& gpu : before.snapshot.gpus) gpus.push_back(gpu.index);
-    return gpus;
-  }
-  for (const auto& step : plan.steps) insert_all(gpus, step.gpus);
-  for (const auto& holder : before.attribution.holders)
-    if (is_selected(holder, before.snapshot, selection))
-      for (const auto& place : holder.gpus) gpus.push_back(place.index);
+  if (selection.all_gpus)
+    for (const auto& holder : before.attribution.holders)
+      if (is_selected(holder, before.snapshot, selection))
+        for (const auto& place : holder.gpus) gpus.push_back(place.index);
   std::sort(gpus.begin(), gpus.end());
   gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
   return gpus;
+}
+
+/// What is reported: the selected GPUs, and of the others those that the verdict speaks against.
+void leave_out_unselected(std::vector<Release>& releases, const Selection& selection) {
+  if (selection.all_gpus) return;
+  std::erase_if(releases, [&](const Release& release) {
+    const auto& chosen = selection.gpus;
+    return release.proof == Proof::seen &&
+           std::find(chosen.begin(), chosen.end(), release.outcome.index) == chosen.end();
+  });
 }
 
 std::vector<std::pair<pid_t, std::string>> titles_of(const std::vector<GpuOutcome>& gpus, const Snapshot& snapshot) {
@@ -119,6 +129,7 @@ class Conduct {
 
  private:
   void execute(const Plan& round, const PinSet& pins, const Snapshot& seen);
+  [[nodiscard]] Escalation escalation();
   void note_interruption();
   void look_again();
   [[nodiscard]] std::vector<Release> release_everything();
@@ -139,17 +150,26 @@ class Conduct {
   Sighting last_;
   PinSet last_pins_;
   std::vector<Replacement> replacements_;
+  std::optional<Clock::time_point> first_term_;
   bool interrupted_ = false;
 };
 
 void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
   const auto& request = prepared_.request;
-  const ExecutionRules rules{request.term_only ? Escalation::term_only : Escalation::kill_after_grace, request.grace,
-                             policy_.resource_tracker_patience};
+  const ExecutionRules rules{escalation(), request.grace, policy_.resource_tracker_patience};
   LiveExecutor executor(pins, rules, tools_.execution, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
   if (round.has_action(Action::signal)) ++outcome_.rounds;
   note_interruption();
+}
+
+/// The grace counts from the first TERM of the whole run: who only turned up after it is the successor of one that let
+/// it pass, and another grace for each copy would never end.
+Escalation Conduct::escalation() {
+  if (prepared_.request.term_only) return Escalation::term_only;
+  if (!first_term_) first_term_ = Clock::now();
+  return Clock::now() < *first_term_ + prepared_.request.grace || outcome_.rounds == 0 ? Escalation::kill_after_grace
+                                                                                       : Escalation::kill_at_once;
 }
 
 void Conduct::note_interruption() {
@@ -248,8 +268,9 @@ void Conduct::conclude(std::vector<Release> releases) {
   name_replacements();
   const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).has_action(Action::signal));
   outcome_.verdict = judge_command(outcome_.results, releases, left ? Remaining::somebody : Remaining::nobody);
-  if (outcome_.verdict == Verdict::nothing_to_do && is_driver_silent(last_.snapshot))
+  if (outcome_.verdict == Verdict::nothing_to_do && may_have_missed_all(last_.snapshot, prepared_.request.selection))
     outcome_.verdict = Verdict::cannot_tell;
+  leave_out_unselected(releases, prepared_.request.selection);
   outcome_.gpus = outcomes_of(std::move(releases));
   outcome_.visibility = last_.snapshot.visibility;
   outcome_.seconds = seconds_since(prepared_.started);
@@ -263,8 +284,9 @@ FreeReport Conduct::run() {
 Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Release>& releases) {
   if (prepared.plan.has_action(Action::signal)) return Verdict::holders_remain;
   if (!prepared.plan.empty()) return Verdict::refused;
-  return is_unreadable(releases) || is_driver_silent(prepared.before.snapshot) ? Verdict::cannot_tell
-                                                                               : Verdict::nothing_to_do;
+  const bool unsure =
+      is_unreadable(releases) || may_have_missed_all(prepared.before.snapshot, prepared.request.selection);
+  return unsure ? Verdict::cannot_tell : Verdict::nothing_to_do;
 }
 
 }  // namespace

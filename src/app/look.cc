@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/look.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
 #include "app/select.h"
 #include "app/version.h"
 #include "attribute/attribute.h"
@@ -32,8 +36,28 @@ bool is_driver_silent(const Snapshot& snapshot) noexcept {
   return snapshot.driver.state != DriverState::ok && !snapshot.nodes.empty();
 }
 
+namespace {
+
+bool has_spot(const Visibility& visibility, std::initializer_list<std::string_view> codes) {
+  return std::any_of(visibility.blind_spots.begin(), visibility.blind_spots.end(), [&](const BlindSpot& spot) {
+    return std::find(codes.begin(), codes.end(), spot.code) != codes.end();
+  });
+}
+
+}  // namespace
+
+bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection) {
+  if (is_driver_silent(snapshot) ||
+      has_spot(snapshot.visibility, {"no-proc", "proc-unlisted", "fd-failed", "not-pinned"}))
+    return true;
+  const auto& caller = snapshot.caller;
+  return !caller.root && !snapshot.visibility.all_references &&
+         std::any_of(selection.users.begin(), selection.users.end(), [&](uid_t uid) { return uid != caller.uid; });
+}
+
 ExitCode exit_code_of(const StatusReport& report) noexcept {
-  return is_driver_silent(report.snapshot) ? ExitCode::cannot_tell : ExitCode::done;
+  const bool blind = has_spot(report.snapshot.visibility, {"no-proc", "proc-unlisted"});
+  return blind || is_driver_silent(report.snapshot) ? ExitCode::cannot_tell : ExitCode::done;
 }
 
 }  // namespace vacate

@@ -28,4 +28,8 @@ struct Look {
 /// Device nodes but no driver that answers: what holds memory can be seen, figures cannot.
 [[nodiscard]] bool is_driver_silent(const Snapshot& snapshot) noexcept;
 
+/// Finding nothing proves nothing: the driver is silent, the scan ran out of descriptors, or what was asked for is of
+/// users whose processes the caller cannot read.
+[[nodiscard]] bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection);
+
 }  // namespace vacate

@@ -37,6 +37,14 @@ bool can_call_dead(const Snapshot& snapshot) noexcept {
          });
 }
 
+bool can_trust_lists(const Snapshot& snapshot) noexcept {
+  const auto& spots = snapshot.visibility.blind_spots;
+  return snapshot.driver.state == DriverState::ok &&
+         std::none_of(spots.begin(), spots.end(), [](const BlindSpot& spot) {
+           return spot.code.starts_with("driver-") || (spot.code.starts_with("list-") && spot.code != "list-rubbish");
+         });
+}
+
 Charges::Charges(const Census& census, const Groups& groups) : census_(&census), groups_(&groups) {
   std::map<pid_t, std::vector<DriverCharge>> untied;
   for (const auto& charge : census.snapshot().charges)
@@ -83,6 +91,7 @@ bool Charges::could_refer_to_client_of(pid_t holder, const Opener& opener) const
 unsigned Charges::plausibility(pid_t holder, const Opener& opener) const {
   const auto* process = census_->living(holder);
   if (process == nullptr || is_charged(holder) || !could_refer_to_client_of(holder, opener)) return 0;
+  if (!census_->looks_like_compute(holder)) return 0;
   if (process->pgid == opener.pid || process->sid == opener.pid) return 3;
   if (shares_with_charged(holder) || protection_of(*process, census_->snapshot())) return 0;
   const auto* top = census_->living(groups_->topmost_of(holder));
@@ -90,7 +99,6 @@ unsigned Charges::plausibility(pid_t holder, const Opener& opener) const {
       top != nullptr && !is_with_its_creator(*census_, *top) && !is_led_by_living_ancestor(*census_, *top);
   const bool set_up_to_stay = process->pgid == holder;
   if (orphaned && (!set_up_to_stay || shares_client(holder))) return 3;
-  if (!census_->looks_like_compute(holder)) return 0;
   return orphaned ? 2 : 1;  // 1: the descriptor was passed to it over a socket
 }
 

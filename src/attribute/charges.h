@@ -59,4 +59,8 @@ class Charges {
 /// with hidepid.
 [[nodiscard]] bool can_call_dead(const Snapshot& snapshot) noexcept;
 
+/// Were the driver's lists read, and in full? Who is in none of them has no context then. Blind spots of the driver are
+/// not told apart by GPU: any of them leaves every list in doubt.
+[[nodiscard]] bool can_trust_lists(const Snapshot& snapshot) noexcept;
+
 }  // namespace vacate

@@ -10,14 +10,18 @@
 namespace vacate {
 namespace {
 
-// A parent makes the pipe just before it forks; start times are whole clock ticks of 10 ms (design.md, Standing, test
-// 3).
-constexpr double kLatestBirthSeconds = 0.050;
+// A parent makes the pipe just before it forks. Start times are cut to whole clock ticks of 10 ms, so a pipe made
+// before the start looks at most one tick younger than it; what is younger still was made by the process itself, for a
+// helper of its own, and says nothing of its owner. One that is much older was inherited on the way and belonged to
+// somebody else's child.
+constexpr double kLatestBirthSeconds = 0.011;
+constexpr double kEarliestBirthSeconds = -2;
 constexpr int kLastStandardDescriptor = 2;
 
 bool was_born_with(const PipeEnd& pipe) noexcept {
   return pipe.close_on_exec && pipe.fd > kLastStandardDescriptor && pipe.created_after_start.known() &&
-         *pipe.created_after_start <= kLatestBirthSeconds;
+         *pipe.created_after_start <= kLatestBirthSeconds && *pipe.created_after_start >= kEarliestBirthSeconds &&
+         pipe.reads;  // the owner has the end to write to: its death is the end of file here (facts.md 3.7)
 }
 
 bool contains(const std::vector<pid_t>& pids, pid_t pid) {
@@ -30,11 +34,18 @@ bool is_nobody(const Census& census, pid_t pid) {
   return process != nullptr && is_gone(*process);
 }
 
-// Every holder that could be the one who keeps the client of `opener` alive, whatever its own story is.
+bool is_of(const Process& process, const Opener& opener) {
+  return process.pgid == opener.pid || process.sid == opener.pid;
+}
+
+// Every process of the opener's own group or session that could be the one who keeps its client alive. A trainer beside
+// the loaders that has not made its context yet looks like them.
 std::set<pid_t> possible_keepers(const Census& census, const Charges& charges, const Opener& opener) {
   std::set<pid_t> keepers;
   for (const auto& [pid, references] : census.references()) {
-    if (charges.is_charged(pid)) continue;
+    const auto* process = census.living(pid);
+    if (process == nullptr || charges.is_charged(pid) || !is_of(*process, opener) || !census.looks_like_compute(pid))
+      continue;
     const bool on_its_gpu =
         std::any_of(opener.charges.begin(), opener.charges.end(),
                     [&, who = pid](const DriverCharge& charge) { return census.refers_to_gpu(who, charge.gpu); });
@@ -55,16 +66,10 @@ bool are_one_client(const Census& census, const std::set<pid_t>& keepers, pid_t 
 
 std::optional<std::string> opener_proof(const Census& census, const Charges& charges, const Opener& opener,
                                         const Process& process) {
-  const auto pid = process.key.pid;
-  if (process.pgid == opener.pid)
-    return fmt::format("it keeps the client of dead process {}, which led its process group", opener.pid);
-  if (process.sid == opener.pid)
-    return fmt::format("it keeps the client of dead process {}, which led its session", opener.pid);
-  // From here on it is a conclusion from "somebody must keep it": only where truly everybody was seen.
-  if (!census.snapshot().visibility.complete() || process.pgid == pid || !census.looks_like_compute(pid))
+  if (!is_of(process, opener) || !are_one_client(census, possible_keepers(census, charges, opener), process.key.pid))
     return std::nullopt;
-  if (!are_one_client(census, possible_keepers(census, charges, opener), pid)) return std::nullopt;
-  return fmt::format("it keeps the client of dead process {}, which nobody else can be keeping", opener.pid);
+  const auto led = process.pgid == opener.pid ? "process group" : "session";
+  return fmt::format("it keeps the client of dead process {}, which led its {}", opener.pid, led);
 }
 
 }  // namespace
@@ -95,7 +100,9 @@ std::optional<std::string> dead_named_parent_proof(const Process& process) {
 }
 
 std::optional<std::string> dead_opener_proof(const Census& census, const Charges& charges, const Process& process) {
-  if (!can_call_dead(census.snapshot()) || !census.snapshot().visibility.all_references) return std::nullopt;
+  const auto& snapshot = census.snapshot();
+  if (!can_call_dead(snapshot) || !snapshot.visibility.all_references || !can_trust_lists(snapshot))
+    return std::nullopt;
   for (const auto& opener : charges.openers()) {
     if (opener.fate != OpenerFate::dead || !contains(opener.inheritors, process.key.pid)) continue;
     if (auto proof = opener_proof(census, charges, opener, process)) return proof;

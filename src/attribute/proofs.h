@@ -22,13 +22,12 @@ namespace vacate {
 /// Its command line names its parent (--parent=PID), and that process is dead.
 [[nodiscard]] std::optional<std::string> dead_named_parent_proof(const Process& process);
 
-/// It keeps a client whose opener is dead. That the driver charges a dead pid on a GPU which it has open is not enough,
-/// for a monitor has every GPU open. It has to be an inheritor (charges.h), on a machine that can be seen whole, and
-/// one of
-///  - the dead opener led its process group or session: it was forked by that process or by its children;
-///  - it looks like a computing process, does not lead its own process group, and nobody else could keep that client:
-///  each uncharged
-///    holder that could is it, or shares one open file description with it and with all the others.
+/// It keeps a client whose opener is dead. That the driver charges a dead pid on a GPU which it has open is not enough:
+/// a monitor has every GPU open, a trainer that is starting has no charge yet, and a stale pid in a list is nobody's.
+/// It has to be an inheritor (charges.h) that looks like a computing process, the opener led its process group or
+/// session, and nobody else of that group or session could be the keeper: each uncharged one that could is it, or
+/// shares one open file description with it and all the others. Only where every table of descriptors was read and
+/// every list of the driver is whole.
 [[nodiscard]] std::optional<std::string> dead_opener_proof(const Census& census, const Charges& charges,
                                                            const Process& process);
 

@@ -13,19 +13,9 @@ bool inherits_from(const Opener& opener, pid_t holder) {
   return std::find(opener.inheritors.begin(), opener.inheritors.end(), holder) != opener.inheritors.end();
 }
 
-// Blind spots of the driver are not told apart by GPU: any of them leaves every list in doubt. Rubbish in a list that
-// was read whole (list-rubbish) does not.
-bool driver_lists_are_whole(const Snapshot& snapshot) {
-  const auto& spots = snapshot.visibility.blind_spots;
-  return snapshot.driver.state == DriverState::ok &&
-         std::none_of(spots.begin(), spots.end(), [](const BlindSpot& spot) {
-           return spot.code.starts_with("driver-") || (spot.code.starts_with("list-") && spot.code != "list-rubbish");
-         });
-}
-
 bool driver_was_heard_on_its_gpus(const Census& census, pid_t holder) {
   const auto& snapshot = census.snapshot();
-  if (!driver_lists_are_whole(snapshot)) return false;
+  if (!can_trust_lists(snapshot)) return false;
   return std::all_of(snapshot.gpus.begin(), snapshot.gpus.end(), [&](const Gpu& gpu) {
     return gpu.state == GpuState::ok || gpu.state == GpuState::reset_required ||
            !census.refers_to_gpu(holder, gpu.index);

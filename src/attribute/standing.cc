@@ -89,7 +89,8 @@ void Standings::collect_proofs() {
   for (bool changed = true; changed;) {
     changed = false;
     for (auto& [top, verdict] : verdicts_) {
-      if (!verdict.adopted || by_pipe.contains(top)) continue;
+      // A server that was set up to outlive its launcher has outlived a pipe to it too.
+      if (!verdict.adopted || verdict.set_up_to_stay || by_pipe.contains(top)) continue;
       const auto group = *groups_->group_of(top);
       const auto proof = broken_pipe_proof(*census_, *census_->living(top),
                                            [&](pid_t other) { return counts_as_leftover(other, group); });

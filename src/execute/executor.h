@@ -16,7 +16,8 @@ namespace vacate {
 
 enum class Escalation {
   kill_after_grace,
-  term_only,  ///< TERM and nothing after it, however long it takes
+  term_only,     ///< TERM and nothing after it, however long it takes
+  kill_at_once,  ///< the grace of the run is over: KILL, without another TERM to answer with another copy
 };
 
 /// How hard and how fast (design.md section 5, rule 5 and Numbers).

@@ -133,6 +133,10 @@ void Run::advance(Target& target) {
   }
   target.rung.asked = Clock::now();
   if (target.condition == Condition::exiting) return;
+  if (times_.rules.escalation == Escalation::kill_at_once) {
+    target.rung.killed = true;
+    return send(target, SIGKILL, "KILL");
+  }
   send(target, SIGTERM, "TERM");
   if (!target.settled && target.condition == Condition::stopped) send(target, SIGCONT, "CONT");
 }

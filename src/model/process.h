@@ -56,6 +56,8 @@ struct PipeEnd {
   /// Every visible process that has the other end, this one included if it has; sorted. Not known while any process's
   /// descriptors could not be read.
   Reading<std::vector<pid_t>> other_end;
+  bool reads =
+      true;  ///< this end can be read from; of a pipe that a process made for its own helper it may have the other one
   bool operator==(const PipeEnd&) const = default;
 };
 

@@ -7,16 +7,6 @@
 namespace vacate {
 namespace {
 
-// A process that systemd or pid 1 runs or adopted: what it starts in process groups of their own is work that it
-// supervises.
-bool is_daemon(const Snapshot& snapshot, const Process& process) {
-  if (process.sid != process.key.pid) return false;
-  const auto* parent = snapshot.find(process.ppid);
-  if (process.ppid <= 1 || parent == nullptr) return true;
-  const bool first_of_namespace = !parent->ns_pids.empty() && parent->ns_pids.back() == 1;
-  return first_of_namespace || (parent->exe.known() && parent->exe->ends_with("/systemd"));
-}
-
 class Ladder {
  public:
   Ladder(const Snapshot& snapshot, const Kinship& kinship, const Selector& selector, const Decisions& decisions,
@@ -42,7 +32,6 @@ class Ladder {
 
  private:
   // --- leftovers: ancestors of a holder inside the group, and what descends from those
-  // -----------------------------------------------
 
   // May it end with leftovers, as a relative or as one that has device files only?
   bool goes_along(const Member& member) const {
@@ -119,7 +108,6 @@ class Ladder {
   }
 
   // --- live and unsure trees: the root first, the rest at half the grace
-  // ------------------------------------------------------------
 
   void add_tree(pid_t holder) {
     const auto root = root_of(holder);
@@ -180,12 +168,11 @@ class Ladder {
   // next below it.
   bool supervises_other_work(const Process& process) const {
     const auto pid = process.key.pid;
-    if (is_daemon(snapshot_, process)) {
-      const auto& children = kinship_.children(pid);
-      if (std::any_of(children.begin(), children.end(),
-                      [&](pid_t child) { return snapshot_.find(child)->pgid != process.pgid; }))
-        return true;
-    }
+    // What it starts in process groups of their own is work that it supervises, as a shell does with its jobs.
+    const auto& children = kinship_.children(pid);
+    if (std::any_of(children.begin(), children.end(),
+                    [&](pid_t child) { return snapshot_.find(child)->pgid != process.pgid; }))
+      return true;
     const auto below = kinship_.descendants(pid);
     return std::any_of(below.begin(), below.end(), [&](pid_t other) { return !belongs_to_ended_tree(other, pid); });
   }

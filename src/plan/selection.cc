@@ -46,8 +46,10 @@ Result<void> Selector::check(const Attribution& attribution) const {
   }
   for (const auto& wanted : request_->selection.pids) {
     if (auto checked = check_pid(wanted, attribution); !checked) return checked;
-    if (attribution.find(wanted.pid) == nullptr)
-      return Error{ErrorCode::malformed, fmt::format("process {} holds no GPU", wanted.pid)};
+    if (attribution.find(wanted.pid) != nullptr) continue;
+    if (cannot_see_others())
+      return Error{ErrorCode::denied, fmt::format("what process {} holds cannot be seen: run as root", wanted.pid)};
+    return Error{ErrorCode::malformed, fmt::format("process {} holds no GPU", wanted.pid)};
   }
   for (const auto& wanted : request_->even) {
     if (auto checked = check_pid(wanted, attribution); !checked) return checked;
@@ -58,8 +60,10 @@ Result<void> Selector::check(const Attribution& attribution) const {
 Result<void> Selector::check_pid(const ProcessSelector& wanted, const Attribution& attribution) const {
   const auto* holder = attribution.find(wanted.pid);
   const auto* process = snapshot_->find(wanted.pid);
-  if (holder == nullptr && (process == nullptr || is_gone(*process)))
-    return Error{ErrorCode::malformed, fmt::format("process {} does not exist", wanted.pid)};
+  const bool is_missing = holder == nullptr && (process == nullptr || is_gone(*process));
+  if (is_missing && cannot_see_others())
+    return Error{ErrorCode::denied, fmt::format("process {} cannot be seen: run as root", wanted.pid)};
+  if (is_missing) return Error{ErrorCode::malformed, fmt::format("process {} does not exist", wanted.pid)};
   const auto& key = holder != nullptr ? holder->key : process->key;
   if (!wanted.matches(key)) {
     return Error{ErrorCode::malformed, fmt::format("process {} is another one than {}@{}: it is {}", wanted.pid,
@@ -67,6 +71,8 @@ Result<void> Selector::check_pid(const ProcessSelector& wanted, const Attributio
   }
   return {};
 }
+
+bool Selector::cannot_see_others() const { return !snapshot_->caller.root && !snapshot_->visibility.all_references; }
 
 bool Selector::is_named(const ProcessKey& key) const { return names(request_->selection.pids, key); }
 

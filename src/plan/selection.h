@@ -50,6 +50,7 @@ class Selector {
   [[nodiscard]] bool is_in_scope(const Holder& holder) const;
   [[nodiscard]] bool has_selected_gpu(const Holder& holder) const;
   [[nodiscard]] bool covers(unsigned gpu) const;
+  [[nodiscard]] bool cannot_see_others() const;
   [[nodiscard]] Result<void> check_pid(const ProcessSelector& wanted, const Attribution& attribution) const;
 
   const Snapshot* snapshot_;

@@ -166,6 +166,7 @@ class PipeReader {
     } else {
       pipe.created_after_start = end.changed - process->started;
     }
+    pipe.reads = (end.access & kReads) != 0;
     pipe.other_end = end.at->is_socket ? socket_partners(end) : pipe_partners(end);
     process->pipes.push_back(std::move(pipe));
   }

@@ -12,6 +12,12 @@ bool fell_enough(const ReleaseView& view, const Policy& policy) {
   return *view.before >= *view.used && *view.before - *view.used + policy.memory_tolerance >= *view.ended_charged;
 }
 
+/// No fall for a while, and the last release is too long ago for more to be under way (design.md, Numbers).
+bool is_at_rest(const ReleaseView& view, const Policy& policy) {
+  const bool released_just_now = view.since_release.has_value() && *view.since_release < policy.recent_release;
+  return view.since_fall >= policy.held_by_nobody_after && !released_just_now;
+}
+
 Bytes floor_of(const ReleaseView& view) { return view.baseline.value_or(Bytes{0}); }
 
 Judgement settled(GpuVerdict verdict, Proof proof, std::string detail = {}) {
@@ -35,11 +41,11 @@ Judgement judge_in_use(const ReleaseView& view, const Policy& policy) {
   const bool explained =
       view.holders_charged.known() && *view.used <= floor_of(view) + *view.holders_charged + policy.memory_tolerance;
   if (explained || fell_enough(view, policy)) return settled(GpuVerdict::in_use, Proof::seen);
-  if (view.since_fall >= policy.held_by_nobody_after)
-    return settled(GpuVerdict::in_use, Proof::seen,
-                   "who was ended is out of the driver's list and the figure is stable; what is left may be memory of "
-                   "the remaining "
-                   "holders that no list shows");
+  // Stable is not free (design.md, rule 6): what is left may be the others' or not have come back.
+  if (is_at_rest(view, policy))
+    return settled(
+        GpuVerdict::in_use, Proof::unreadable,
+        "the figure did not fall by what was ended; others hold this GPU, so where the rest is cannot be told");
   return not_yet(GpuVerdict::in_use, "memory of what was ended has not come back yet");
 }
 
@@ -66,10 +72,28 @@ Judgement judge_residue(const ReleaseView& view, const Policy& policy) {
                  "no process holds it and the figure did not fall: reset the GPU or reboot");
 }
 
+/// Within a baseline that nobody measured, though the fall that would show the release was not seen: nobody knows how
+/// much those who were ended had, and a part of it may have been taken for the baseline.
+bool owes_more_than_seen(const ReleaseView& view, const Policy& policy) {
+  return view.touched && view.baseline_is_assumed && !fell_enough(view, policy) && *view.used > policy.memory_tolerance;
+}
+
+Judgement judge_assumed(const ReleaseView& view, const Policy& policy) {
+  const bool fell = view.before.known() && *view.before > *view.used + policy.memory_tolerance;
+  if (fell ? view.since_fall < policy.held_by_nobody_after : !is_at_rest(view, policy))
+    return not_yet(GpuVerdict::releasing, "no fall shows yet that the memory of what was ended came back");
+  if (fell)
+    return settled(GpuVerdict::released, Proof::seen,
+                   "what is left is taken for the GPU's baseline: nobody measured it");
+  return settled(GpuVerdict::cannot_tell, Proof::unreadable,
+                 "the figure did not fall, and what is in use may be the GPU's baseline or memory of what was ended");
+}
+
 Judgement judge_unheld(const ReleaseView& view, const Policy& policy) {
   if (view.ended_still_listed)
     return not_yet(GpuVerdict::releasing, "the driver still charges a process that has ended");
-  if (*view.used <= floor_of(view) + policy.memory_tolerance) return settled(GpuVerdict::released, Proof::seen);
+  if (*view.used <= floor_of(view) + policy.memory_tolerance)
+    return owes_more_than_seen(view, policy) ? judge_assumed(view, policy) : settled(GpuVerdict::released, Proof::seen);
   // Without a baseline (a partial view) the fall itself is the proof, as long as no more is left than an idle GPU may
   // use.
   if (!view.baseline.known() && fell_enough(view, policy) && *view.used <= policy.largest_assumed_baseline)

@@ -20,6 +20,7 @@ struct ReleaseView {
   Reading<Bytes> before;
   Reading<Bytes> used;
   Reading<Bytes> baseline;
+  bool baseline_is_assumed = false;         ///< nobody measured it: memory of what was ended may be in it
   std::vector<pid_t> holders;               ///< that pin memory and are there now
   Reading<Bytes> holders_charged;           ///< what the driver charges them; unknown if any of them is unknown
   bool touched = false;                     ///< somebody who pinned it was ended, or ended while we watched

@@ -124,14 +124,29 @@ const Row kRows[] = {
      Proof::pending, false},
     {"fell by what was ended, the rest is managed", held(ended(view(60304, 55304), 5000), 300), GpuVerdict::in_use,
      Proof::seen, true},
-    {"no figures for processes, stable for 10 s",
+    {"no figures for processes, long at rest: stable is not free",
      held(with(ended(view(50004, 20004), 0),
                [](ReleaseView& v) {
                  v.ended_charged = v.holders_charged = Unknown::not_supported;
-                 v.since_fall = 10s;
+                 v.since_fall = 31s;
+                 v.since_release = 31s;
                }),
           0),
-     GpuVerdict::in_use, Proof::seen, true},
+     GpuVerdict::in_use, Proof::unreadable, true},
+    {"memory that never comes back beside a live holder",
+     held(with(ended(view(43004, 43004), 40000, 31s), [](ReleaseView& v) { v.since_fall = 31s; }), 3000),
+     GpuVerdict::in_use, Proof::unreadable, true},
+    {"nobody knows what was ended, nothing fell",
+     with(ended(view(904, 904, 904), 0, 5s), [](ReleaseView& v) { v.baseline_is_assumed = true; }),
+     GpuVerdict::releasing, Proof::pending, false},
+    {"nobody knows what was ended, nothing ever fell",
+     with(ended(view(904, 904, 904), 0, 31s),
+          [](ReleaseView& v) {
+            v.baseline_is_assumed = true;
+            v.since_fall = 31s;
+          }),
+     GpuVerdict::cannot_tell, Proof::unreadable, true},
+    {"a measured baseline needs no fall", ended(view(904, 904, 904), 0, 5s), GpuVerdict::released, Proof::seen, true},
 };
 
 TEST(JudgeRelease, Table) {

@@ -119,6 +119,9 @@ ReleaseView view_of(unsigned gpu, const Sighting& before, const EndedShare& ende
   view.ended_charged = ended.charged;
   view.unseen_possible = could_be_held_unseen(now, ended, gpu);
   view.baseline = baseline_of(before.attribution, gpu);
+  const auto* account = account_of(before.attribution, gpu);
+  view.baseline_is_assumed =
+      account == nullptr || !account->baseline.known() || account->baseline->source == BaselineSource::assumed;
   // Failing a baseline from before, what an unheld GPU uses now is one (design.md, words).
   if (!view.baseline.known() && view.holders.empty() && !view.unseen_possible)
     view.baseline = baseline_of(now.attribution, gpu);

@@ -154,7 +154,6 @@ std::optional<Protection> protection_in(const Attribution& attribution, pid_t pi
 }
 
 // --- laws
-// -------------------------------------------------------------------------------------------------------------------------
 
 void never_own_chain_nor_pid_one_nor_kernel_threads() {
   const Stage s;

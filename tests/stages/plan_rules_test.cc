@@ -99,7 +99,6 @@ TEST(Relatives, OrphansBesideTheTreeGoOnlyWithAllOfIt) {
 }
 
 // --- later rounds
-// ---------------------------------------------------------------------------------------------------------------
 
 Plan next_round(const Stages& before, const Plan& first, const Stages& now, const FreeRequest& request = {}) {
   return plan_next_round(now.snapshot, now.attribution, request, first, before.snapshot, before.attribution);
