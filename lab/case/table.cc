@@ -15,7 +15,7 @@ const TomlNode::Table kNoMembers;
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
   const auto close = vacate::closest_match(word, known);
-  return close ? fmt::format("did you mean '{}'?", *close) : std::string("remove it or see lab.md section 2");
+  return close ? fmt::format("did you mean '{}'?", *close) : std::string("remove it or see docs/cases.md");
 }
 
 }  // namespace
