@@ -45,8 +45,8 @@ template <class T>
 class [[nodiscard]] Result : public tl::expected<T, Error> {
  public:
   using tl::expected<T, Error>::expected;
-  Result(Error error)
-      : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)  // NOLINT(google-explicit-constructor)
+      : tl::expected<T, Error>(tl::unexpect, std::move(error)) {}
 };
 
 /// Result of something done for its effect.
@@ -55,8 +55,8 @@ class [[nodiscard]] Result<void> : public tl::expected<void, Error> {
  public:
   using tl::expected<void, Error>::expected;
   Result() = default;
-  Result(Error error)
-      : tl::expected<void, Error>(tl::unexpect, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)  // NOLINT(google-explicit-constructor)
+      : tl::expected<void, Error>(tl::unexpect, std::move(error)) {}
 };
 
 }  // namespace vacate

@@ -29,7 +29,7 @@ std::string format_age(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::min(seconds, 1e12));
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}min", whole / 60);
-  if (whole < 48 * 3600) return fmt::format("{}h{:02}", whole / 3600, whole % 3600 / 60);
+  if (whole < 48UL * 3600) return fmt::format("{}h{:02}", whole / 3600, whole % 3600 / 60);
   return fmt::format("{}d", whole / 86400);
 }
 

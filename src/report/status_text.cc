@@ -168,7 +168,8 @@ Widths widths_for(const std::vector<Block>& blocks, std::size_t line) {
       widths.because = std::max(widths.because, display_width(row.because));
     }
   }
-  const std::size_t fixed = 2 + widths.pid + widths.user + widths.memory + widths.age + widths.standing + 6 * 2;
+  const std::size_t fixed =
+      2 + widths.pid + widths.user + widths.memory + widths.age + widths.standing + 12;  // six gaps of two
   const std::size_t room = line > fixed + kReadableTitle ? line - fixed : kReadableTitle;
   if (widths.title + widths.because <= room) return widths;
   const std::size_t for_reason = std::min(widths.because, kReadableReason);
@@ -202,12 +203,9 @@ std::string column_heads(const Widths& widths, const RenderStyle& style) {
   return painted(heads, Paint::faint, style) + '\n';
 }
 
+// Rounded down, so that a full bar is a full GPU.
 std::string bar(Bytes used, Bytes total, std::size_t cells) {
-  const auto filled = total.count == 0
-                          ? 0
-                          : static_cast<std::size_t>(static_cast<double>(std::min(used, total).count) /
-                                                         static_cast<double>(total.count) * static_cast<double>(cells) +
-                                                     0.5);
+  const std::size_t filled = total.count == 0 ? 0 : std::min(used, total).count * cells / total.count;
   return "[" + std::string(filled, '#') + std::string(cells - filled, '.') + "]";
 }
 
