@@ -189,7 +189,7 @@ TEST_F(LiveExecutorTest, OneThatEndsByItselfBeforeItsTurnGetsNoSignal) {
   Child rest(Manner::obeys);
   add(root.pid());
   add(rest.pid(), Ask::at_half_grace);
-  ASSERT_TRUE(pins_.find(plan_.steps[1].key)->send_signal(SIGINT).has_value());  // as if the root had ended it
+  ASSERT_TRUE(pins_.find(plan_.steps[1].key)->send_signal(SIGKILL).has_value());  // as if the root had ended it
   const auto results = execute({});
   EXPECT_TRUE(results.at(1).status == StepStatus::gone || results.at(1).status == StepStatus::already_gone);
   EXPECT_TRUE(results.at(1).signals.empty());
