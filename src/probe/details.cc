@@ -27,8 +27,7 @@ std::uint64_t namespace_of(const ProcDirectory& process) {
 
 std::string without_deleted(std::string path) {
   static constexpr std::string_view kDeleted = " (deleted)";
-  if (path.size() > kDeleted.size() && std::string_view(path).substr(path.size() - kDeleted.size()) == kDeleted)
-    path.resize(path.size() - kDeleted.size());
+  if (path.size() > kDeleted.size() && path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
   return path;
 }
 
@@ -179,8 +178,8 @@ std::optional<pid_t> parse_named_parent(const std::vector<std::string>& argv) no
   static constexpr std::string_view kOption = "--parent=";
   static constexpr std::uint64_t kLargestPid = 1U << 22U;
   for (const auto& word : argv) {
-    if (std::string_view(word).substr(0, kOption.size()) != kOption) continue;
-    const auto pid = parse_unsigned(std::string_view(word).substr(kOption.size()));
+    if (!word.starts_with(kOption)) continue;
+    const auto pid = parse_unsigned(word.substr(kOption.size()));
     if (pid && *pid > 0 && *pid <= kLargestPid) return static_cast<pid_t>(*pid);
   }
   return std::nullopt;
