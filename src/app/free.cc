@@ -129,7 +129,7 @@ class Conduct {
 
  private:
   void execute(const Plan& round, const PinSet& pins, const Snapshot& seen);
-  [[nodiscard]] Escalation escalation();
+  [[nodiscard]] Escalation escalation(const Plan& round);
   void note_interruption();
   void look_again();
   [[nodiscard]] std::vector<Release> release_everything();
@@ -156,20 +156,24 @@ class Conduct {
 
 void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
   const auto& request = prepared_.request;
-  const ExecutionRules rules{escalation(), request.grace, policy_.resource_tracker_patience};
+  const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience};
   LiveExecutor executor(pins, rules, tools_.execution, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
   if (round.has_action(Action::signal)) ++outcome_.rounds;
   note_interruption();
 }
 
-/// The grace counts from the first TERM of the whole run: who only turned up after it is the successor of one that let
-/// it pass, and another grace for each copy would never end.
-Escalation Conduct::escalation() {
+/// The grace counts from the first TERM of the whole run. A successor that only turned up after it was forked by one
+/// that let its TERM pass, and another grace for each copy would never end. Anybody else of a later round has not been
+/// asked yet and is.
+Escalation Conduct::escalation(const Plan& round) {
   if (prepared_.request.term_only) return Escalation::term_only;
   if (!first_term_) first_term_ = Clock::now();
-  return Clock::now() < *first_term_ + prepared_.request.grace || outcome_.rounds == 0 ? Escalation::kill_after_grace
-                                                                                       : Escalation::kill_at_once;
+  const bool only_successors = std::all_of(round.steps.begin(), round.steps.end(), [](const Step& step) {
+    return step.action != Action::signal || step.rule == "successor";
+  });
+  const bool is_over = Clock::now() >= *first_term_ + prepared_.request.grace;
+  return is_over && only_successors ? Escalation::kill_at_once : Escalation::kill_after_grace;
 }
 
 void Conduct::note_interruption() {
