@@ -42,6 +42,12 @@ std::string default_path(const NodeName& name, std::uint64_t rdev) {
       return "/dev/nvidia-caps/nvidia-cap" + number;
     case NodeRole::nvswitch:
       return "/dev/nvidia-nvswitch" + number;
+    case NodeRole::nvlink:
+    case NodeRole::imex:
+    case NodeRole::gdrcopy:
+    case NodeRole::storage:
+    case NodeRole::rdma:
+    case NodeRole::dma_buf:
     case NodeRole::other:
       break;
   }

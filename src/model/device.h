@@ -13,7 +13,24 @@
 
 namespace vacate {
 
-enum class NodeRole { gpu, ctl, uvm, uvm_tools, modeset, caps, nvswitch, other };
+/// The driver's own nodes, and those of its neighbours through which GPU memory is shared (facts.md 2.1): GDRCopy,
+/// GPUDirect Storage, RDMA verbs. `dma_buf` is no node: an exported buffer of the driver, known by its exp_name.
+enum class NodeRole {
+  gpu,
+  ctl,
+  uvm,
+  uvm_tools,
+  modeset,
+  caps,
+  nvswitch,
+  nvlink,
+  imex,
+  gdrcopy,
+  storage,
+  rdma,
+  dma_buf,
+  other,
+};
 /// "nvidia", "nvidiactl", "nvidia-uvm", ...: the word for the role in JSON and in sentences.
 [[nodiscard]] std::string_view describe(NodeRole role) noexcept;
 
@@ -54,6 +71,11 @@ struct Gpu {
   GpuMemory memory;
   Reading<bool> persistence;
   Reading<std::uint32_t> recovery_action;  ///< NVML field 230: 0 none, 1 reset, 2 reboot (facts.md 1.9)
+  Reading<std::uint32_t> utilization;      ///< per cent; shown, never a proof of anything (facts.md 1.7)
+  Reading<bool> mig;                       ///< is split into instances
+  /// Memory is the system's own: used may not fall after the last holder (facts.md 1.5). From numa_status of the
+  /// module.
+  bool unified_memory = false;
 
   bool operator==(const Gpu&) const = default;
 };
@@ -79,6 +101,8 @@ struct DriverCharge {
   std::int32_t pid = 0;
   Reading<Bytes> memory;
   std::vector<ContextKind> kinds;  ///< sorted, no duplicates
+  /// GPU instances of MIG that the process was listed with, sorted; empty without MIG.
+  std::vector<std::uint32_t> instances = {};
   bool operator==(const DriverCharge&) const = default;
 };
 

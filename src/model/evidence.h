@@ -29,4 +29,21 @@ struct Reference {
   bool operator==(const Reference&) const = default;
 };
 
+/// Where a reference may hide that no table of descriptors shows: its owner is known, what it is may not be.
+enum class HiddenKind {
+  in_flight,      ///< queued on a socket, received by nobody; what is queued cannot be seen (facts.md 3.1)
+  io_uring_file,  ///< registered with a ring
+};
+[[nodiscard]] std::string_view describe(HiddenKind kind) noexcept;
+
+/// A hint, never evidence: nobody is a holder by it.
+struct HiddenReference {
+  pid_t pid = 0;  ///< owner of the socket or ring
+  HiddenKind kind = HiddenKind::in_flight;
+  int fd = -1;         ///< the socket or ring
+  unsigned count = 0;  ///< files queued or registered
+  std::string path;    ///< of the registered file, hostile bytes; empty where it cannot be known
+  bool operator==(const HiddenReference&) const = default;
+};
+
 }  // namespace vacate

@@ -26,6 +26,15 @@ struct Protection {
   bool operator==(const Protection&) const = default;
 };
 
+/// Who starts it again or looks after it, as far as the scan tells: for people and for what stopping it takes.
+struct Supervisor {
+  std::string kind;  ///< "unit", "container", "slurm-job", "torchrun", "ray", "supervisord", "mpi", "shell-job", ...
+  std::string name;  ///< "llm.service", a container's id, a job's number, a program; hostile bytes
+  pid_t pid = 0;     ///< of the supervising process, 0 where there is none to name
+  bool restarts = false;  ///< starts what ended again
+  bool operator==(const Supervisor&) const = default;
+};
+
 struct HolderEvidence {
   EvidenceKind kind = EvidenceKind::descriptor;
   std::string node;  ///< path for display
@@ -50,6 +59,7 @@ struct Holder {
   Standing standing = Standing::unsure;
   std::vector<std::string> because;  ///< sentences without figures that change between two scans
   std::optional<Protection> protection;
+  std::optional<Supervisor> supervisor;
   std::size_t group = 0;          ///< Group::id
   std::vector<HolderOnGpu> gpus;  ///< by index; empty for one that has only nvidiactl or nvidia-uvm open and no charge
   std::vector<HolderEvidence> common;  ///< evidence on nodes of no single GPU (nvidiactl, nvidia-uvm)
@@ -85,12 +95,30 @@ struct Baseline {
   bool operator==(const Baseline&) const = default;
 };
 
+/// One reason that fits memory nobody owns up to. `code` is stable for scripts: managed-memory, exported-memory,
+/// dead-opener, lag, driver-residue, unified-memory, hidden-reference, ghost-utilization, ...
+struct Explanation {
+  std::string code;
+  std::string text;         ///< a sentence
+  std::vector<pid_t> pids;  ///< who it is about, sorted
+  bool operator==(const Explanation&) const = default;
+};
+
+/// Somebody without memory here who would make a reset fail, and how to make them let go (facts.md 2.6).
+struct ResetBlocker {
+  pid_t pid = 0;
+  std::string way;
+  bool operator==(const ResetBlocker&) const = default;
+};
+
 struct GpuAccount {
   unsigned index = 0;
   std::vector<pid_t> holders;  ///< of any role, sorted
   Bytes attributed;            ///< sum of what the driver charges to holders here
   Reading<Baseline> baseline;
-  Reading<Bytes> remainder;  ///< used - attributed - baseline
+  Reading<Bytes> remainder;                  ///< used - attributed - baseline
+  std::vector<Explanation> explanations;     ///< of what nobody owns up to, likeliest first; empty: nothing to explain
+  std::vector<ResetBlocker> reset_blockers;  ///< by pid
   bool operator==(const GpuAccount&) const = default;
 };
 

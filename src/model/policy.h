@@ -13,7 +13,31 @@
 
 namespace vacate {
 
-/// Figures of design.md section 5, "Numbers".
+/// A rule of a policy file. Everything it states has to fit (conjunction); a rule that states nothing is refused when
+/// the file is read. It can only add protection: the built-in rules stay.
+struct PolicyRule {
+  std::string name;                ///< shown as the protection's rule
+  std::string detail;              ///< why, for people
+  std::string source;              ///< "/etc/vacate/policy.toml:12"
+  std::optional<std::string> exe;  ///< pattern (*, ?) for the whole path of the executable
+  std::optional<uid_t> uid;
+  std::optional<std::string> unit;    ///< pattern for the innermost unit
+  std::optional<std::string> cgroup;  ///< pattern for the path of the control group
+  std::optional<std::string> role;    ///< word of HolderRole
+  bool forbid = false;                ///< not even by --even
+  bool term_only = false;             ///< may be asked, never killed; with `grace` and `term_only` unset: protected
+  std::optional<std::chrono::milliseconds> grace;  ///< at least so long between TERM and KILL
+  bool operator==(const PolicyRule&) const = default;
+};
+
+/// What one GPU uses while nobody holds it, by configuration.
+struct ConfiguredBaseline {
+  std::string gpu;  ///< UUID, PCI address, index or "*"
+  Bytes amount;
+  bool operator==(const ConfiguredBaseline&) const = default;
+};
+
+/// Figures of design.md section 5, "Numbers", and what policy files add.
 struct Policy {
   Bytes memory_tolerance = mebibytes(128);
   Bytes largest_assumed_baseline = gibibytes(1);
@@ -23,6 +47,8 @@ struct Policy {
   std::chrono::milliseconds recent_release{30000};        ///< a release younger than this may still be under way
   std::chrono::milliseconds resource_tracker_patience{2000};
   unsigned max_rounds = 5;
+  std::vector<PolicyRule> rules;
+  std::vector<ConfiguredBaseline> baselines;  ///< the first that fits counts
 };
 
 /// How far `free` may go.
@@ -34,6 +60,10 @@ struct Selection {
   bool all_gpus = true;
   std::vector<ProcessSelector> pids;
   std::vector<uid_t> users;
+  std::vector<std::string> units = {};       ///< "llm" and "llm.service" are one
+  std::vector<std::string> containers = {};  ///< whole ids or beginnings of 12 digits at least, or names of machines
+  std::vector<std::string> jobs = {};        ///< Slurm's numbers
+  std::vector<std::string> cgroups = {};     ///< paths; everything below counts
 };
 
 struct FreeRequest {

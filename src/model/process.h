@@ -61,6 +61,10 @@ struct PipeEnd {
   bool operator==(const PipeEnd&) const = default;
 };
 
+/// Whose code the kernel is in on behalf of a process that is stuck, by its topmost frame (/proc/PID/stack, root only).
+enum class StuckIn { unknown, gpu_driver, fuse, nfs, other_module, kernel };
+[[nodiscard]] std::string_view describe(StuckIn where) noexcept;
+
 /// A process. The first block is read for every process; the rest for candidates only: holders and whatever shares a
 /// process group, session, parent or child with one (`detailed`).
 struct Process {
@@ -91,6 +95,12 @@ struct Process {
   bool listens = false;        ///< has a listening stream socket (inet, inet6)
   std::vector<PipeEnd> pipes;  ///< sorted by fd
   std::string wchan;           ///< where it sleeps in the kernel, if stuck
+  std::string kernel_frame;    ///< topmost frame of its kernel stack, if stuck and readable: "request_wait_answer"
+  std::string kernel_module;   ///< module of that frame, empty for the kernel's own
+  StuckIn stuck_in = StuckIn::unknown;
+  /// Who logged in, whatever became of the process since (/proc/PID/loginuid); nothing for daemons and where the kernel
+  /// keeps none.
+  std::optional<uid_t> login_uid;
 
   bool operator==(const Process&) const = default;
 };

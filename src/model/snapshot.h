@@ -46,6 +46,32 @@ struct Caller {
   bool operator==(const Caller&) const = default;
 };
 
+/// A service as the service manager tells of it (systemd's D-Bus properties of the same names).
+struct ServiceUnit {
+  std::string name;          ///< "llm.service"
+  std::string active_state;  ///< "active", "inactive", "failed", "activating", ...
+  std::string sub_state;     ///< "running", "exited", ...
+  pid_t main_pid = 0;        ///< in the scan's pid namespace; 0: none
+  std::string restart;       ///< "no", "always", "on-failure", ...
+  bool operator==(const ServiceUnit&) const = default;
+};
+
+/// What the service manager said about the units of candidates. A unit that was asked for and is not here could not be
+/// asked about: unknown, never gone.
+struct ServiceManager {
+  Reading<bool> answered;          ///< false: no manager runs here; unknown: why nobody could say
+  std::vector<ServiceUnit> units;  ///< by name
+  bool operator==(const ServiceManager&) const = default;
+};
+
+/// Does a container or job that a control group names still exist, as far as its own runtime says?
+struct Existence {
+  std::string id;
+  Reading<bool> exists;
+  std::string source;  ///< who said so, for people
+  bool operator==(const Existence&) const = default;
+};
+
 struct Snapshot {
   Host host;
   Caller caller;
@@ -59,7 +85,11 @@ struct Snapshot {
   /// Sets of processes that share one open file description of a node that pins memory: each set one client or part of
   /// one (kcmp). Each sorted, two members at least, sets sorted.
   std::vector<std::vector<pid_t>> shared_clients;
-  std::vector<std::string> shells;  ///< lines of /etc/shells, resolved
+  std::vector<HiddenReference> hidden_references;  ///< by (pid, kind, fd)
+  ServiceManager services;
+  std::vector<Existence> containers;  ///< by id: those that control groups of candidates name
+  std::vector<Existence> jobs;        ///< by id: Slurm's
+  std::vector<std::string> shells;    ///< lines of /etc/shells, resolved
   Visibility visibility;
 
   bool operator==(const Snapshot&) const = default;

@@ -25,6 +25,18 @@ std::string_view describe(NodeRole role) noexcept {
       return "caps";
     case NodeRole::nvswitch:
       return "nvswitch";
+    case NodeRole::nvlink:
+      return "nvlink";
+    case NodeRole::imex:
+      return "imex-channel";
+    case NodeRole::gdrcopy:
+      return "gdrcopy";
+    case NodeRole::storage:
+      return "gpudirect-storage";
+    case NodeRole::rdma:
+      return "rdma-verbs";
+    case NodeRole::dma_buf:
+      return "dma-buf";
     case NodeRole::other:
       return "other";
   }
@@ -32,7 +44,35 @@ std::string_view describe(NodeRole role) noexcept {
 }
 
 bool pins_memory(NodeRole role) noexcept {
-  return role == NodeRole::gpu || role == NodeRole::ctl || role == NodeRole::uvm;
+  return role == NodeRole::gpu || role == NodeRole::ctl || role == NodeRole::uvm || role == NodeRole::dma_buf;
+}
+
+std::string_view describe(HiddenKind kind) noexcept {
+  switch (kind) {
+    case HiddenKind::in_flight:
+      return "in-flight";
+    case HiddenKind::io_uring_file:
+      return "io-uring-file";
+  }
+  return "in-flight";
+}
+
+std::string_view describe(StuckIn where) noexcept {
+  switch (where) {
+    case StuckIn::unknown:
+      return "unknown";
+    case StuckIn::gpu_driver:
+      return "gpu-driver";
+    case StuckIn::fuse:
+      return "fuse";
+    case StuckIn::nfs:
+      return "nfs";
+    case StuckIn::other_module:
+      return "module";
+    case StuckIn::kernel:
+      return "kernel";
+  }
+  return "unknown";
 }
 
 std::string_view describe(GpuState state) noexcept {

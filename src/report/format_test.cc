@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "report/origin.h"
+#include "model/origin.h"
 
 namespace vacate {
 namespace {

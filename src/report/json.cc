@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/free.h"
-#include "report/origin.h"
+#include "model/origin.h"
 #include "report/status.h"
 
 namespace vacate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/origin.h"
+#include "model/origin.h"
 
 #include <algorithm>
 
