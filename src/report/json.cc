@@ -1,71 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // All JSON of vacate (cli.md, "JSON"): keys in a fixed order, memory in bytes, unknown = null beside the reason.
-// Strings pass printable(), so the bytes are valid UTF-8 whatever a process calls itself. The only file that includes
-// the JSON library.
-#define JSON_NOEXCEPTION
-#include <nlohmann/json.hpp>
-
+// Strings pass printable(), so the bytes are valid UTF-8 whatever a process calls itself.
 #include <algorithm>
-#include <cmath>
 
-#include "base/text.h"
+#include "model/origin.h"
 #include "report/format.h"
 #include "report/free.h"
-#include "model/origin.h"
+#include "report/json_parts.h"
 #include "report/status.h"
 
 namespace vacate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json safe(std::string_view text) { return printable(text); }
-
-Json json_of(Bytes amount) { return amount.count; }
-Json json_of(const std::string& text) { return safe(text); }
-template <class T>
-Json json_of(const T& value) {
-  return value;
-}
-
-/// Times are shown to the millisecond: more digits would be noise that pretends to be a measurement.
-Json seconds_of(double seconds) { return std::round(seconds * 1000) / 1000; }
-
-/// `key`: the value, or null with the reason in the sibling `key`_unknown.
-template <class T>
-void put(Json& object, const std::string& key, const Reading<T>& reading) {
-  if (reading.known()) {
-    object[key] = json_of(*reading);
-    return;
-  }
-  object[key] = nullptr;
-  object[key + "_unknown"] = describe(reading.reason());
-}
-
-/// A text that is empty where nobody said it.
-void put_text(Json& object, const std::string& key, const std::string& text, std::string_view why_empty) {
-  if (!text.empty()) {
-    object[key] = safe(text);
-    return;
-  }
-  object[key] = nullptr;
-  object[key + "_unknown"] = why_empty;
-}
-
-Json optional_text(const std::optional<std::string>& text) { return text ? safe(*text) : Json(nullptr); }
-
-Json texts(const std::vector<std::string>& lines) {
-  Json list = Json::array();
-  for (const auto& line : lines) list.push_back(safe(line));
-  return list;
-}
-
-template <class T>
-Json numbers(const std::vector<T>& values) {
-  Json list = Json::array();
-  for (const auto value : values) list.push_back(value);
-  return list;
-}
+using namespace json;
 
 Json visibility_of(const Visibility& visibility) {
   Json spots = Json::array();
@@ -315,15 +262,6 @@ Json release_of(const GpuOutcome& gpu) {
   return object;
 }
 
-template <class Values, class Convert>
-Json list_of(const Values& values, Convert convert) {
-  Json list = Json::array();
-  for (const auto& value : values) list.push_back(convert(value));
-  return list;
-}
-
-std::string one_line(const Json& object) { return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
-
 const Gpu* find_gpu(const Snapshot& snapshot, unsigned index) {
   const auto at =
       std::find_if(snapshot.gpus.begin(), snapshot.gpus.end(), [&](const Gpu& gpu) { return gpu.index == index; });
@@ -331,6 +269,19 @@ const Gpu* find_gpu(const Snapshot& snapshot, unsigned index) {
 }
 
 }  // namespace
+
+namespace json {
+
+Json host_json(const Host& host) { return host_of(host); }
+Json driver_json(const Driver& driver) { return driver_of(driver); }
+Json visibility_json(const Visibility& visibility) { return visibility_of(visibility); }
+Json gpu_json(const Gpu& gpu, const GpuAccount& account) { return gpu_of(gpu, account); }
+Json holder_json(const Holder& holder, const Snapshot& snapshot) { return holder_of(holder, snapshot); }
+Json group_json(const Group& group, const Snapshot& snapshot) { return group_of(group, snapshot); }
+Json plan_json(const Plan& plan) { return plan_of(plan); }
+Json advice_json(const std::vector<Advice>& advice) { return advice_of(advice); }
+
+}  // namespace json
 
 std::string render_status_json(const StatusReport& report) {
   const Snapshot& snapshot = report.snapshot;
