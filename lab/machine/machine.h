@@ -27,7 +27,8 @@ struct Case;
 struct MachinePaths {
   std::string vacate;  ///< the product, shown as /usr/local/bin/vacate; empty: none (demo of the machine alone)
   std::string actor;   ///< vacate-lab-actor
-  std::string nvml;    ///< the vendor library's stand-in, shown as libnvidia-ml.so.1; empty: none
+  std::string nvml;  ///< the vendor library's stand-in, shown as libnvidia-ml.so.1 whatever the era; empty: see `eras`
+  std::string eras = {};  ///< folder of the libraries of all eras, ERA/libnvidia-ml.so.1; empty too: none is shown
 };
 
 /// What is known about one actor at the moment of asking.

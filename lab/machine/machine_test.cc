@@ -3,6 +3,7 @@
 // it afterwards? Needs root and the actor program beside the test program.
 #include "lab/machine/machine.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -38,9 +39,12 @@ std::string actor_program() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "vacate-lab-actor";
 }
 
+/// The folder with the libraries of all eras.
+std::string eras_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../lib/nvml"; }
+
 /// Runs `observe` in a machine with these actors started; the body lives in another process, so what it saw comes back
 /// in a file and is judged here.
-Lines observe_in(const std::string& text, const Observe& observe) {
+Lines observe_in(const std::string& text, const Observe& observe, const std::string& eras = "") {
   const auto scenario = parse_case(text, "test.toml");
   if (!scenario) return {scenario.error().message};
   const vacate::UniqueFd seen(memfd_create("seen", MFD_CLOEXEC));
@@ -53,7 +57,7 @@ Lines observe_in(const std::string& text, const Observe& observe) {
     }
     return 0;
   };
-  const auto status = run_in_machine(*scenario, {"", actor_program(), ""}, body);
+  const auto status = run_in_machine(*scenario, {"", actor_program(), "", eras}, body);
   if (!status) return {"machine: " + status.error().message};
   const std::string all = read_file(fmt::format("/proc/self/fd/{}", seen.get()));
   Lines lines;
@@ -427,6 +431,45 @@ TEST_F(MachineTest, NothingIsLeftAndTheHostIsOutOfReach) {
   for (const std::string mine : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
     EXPECT_FALSE(std::filesystem::exists(fmt::format("{}/vacate-lab.{}", mine, getpid())));
   }
+}
+
+/// What a program in the machine finds behind the library's name: its version, and which of the calls that came and
+/// went between the eras it exports (facts.md 1.6). The body is in the machine, so it may look itself.
+std::string library_in_machine() {
+  void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return dlerror();
+  std::array<char, 80> version{};
+  using GetVersion = int (*)(char*, unsigned);
+  const auto get_version = reinterpret_cast<GetVersion>(dlsym(library, "nvmlSystemGetNVMLVersion"));
+  if (get_version == nullptr || get_version(version.data(), version.size()) != 0) return "no version";
+  std::string found = version.data();
+  for (const char* name : {"ComputeRunningProcesses_v2", "ComputeRunningProcesses_v3", "MemoryInfo_v2",
+                           "ConfComputeMemSizeInfo", "RunningProcessDetailList"}) {
+    if (dlsym(library, fmt::format("nvmlDeviceGet{}", name).c_str()) != nullptr) found += fmt::format(" {}", name);
+  }
+  return found;
+}
+
+TEST_F(MachineTest, TheVendorsLibraryIsThatOfTheEra) {
+  const auto seen = [](const char* era) {
+    return observe_in(
+        fmt::format("title = \"t\"\n[driver]\nera = \"{}\"\n", era),
+        [](Machine& m) {
+          return Lines{library_in_machine(), ask(m, "ls /usr/lib*/*/libnvidia-ml.so.1 | wc -l")};
+        },
+        eras_folder());
+  };
+  constexpr const char* kOld = " ComputeRunningProcesses_v2";
+  const std::string v3 = std::string(kOld) + " ComputeRunningProcesses_v3";
+  EXPECT_THAT(seen("470"), ElementsAre(std::string("11.470.82.01") + kOld, "1"));
+  EXPECT_THAT(seen("510"), ElementsAre("11.510.108.03" + v3 + " MemoryInfo_v2", "1"));
+  EXPECT_THAT(seen("535.86"), ElementsAre("12.535.86.10" + v3 + " MemoryInfo_v2 ConfComputeMemSizeInfo", "1"));
+  EXPECT_THAT(seen("535.98"),
+              ElementsAre(std::string("12.535.98") + kOld + " MemoryInfo_v2 ConfComputeMemSizeInfo", "1"));
+  EXPECT_THAT(seen("535.104"), ElementsAre("12.535.104.05" + v3 + " MemoryInfo_v2 ConfComputeMemSizeInfo", "1"));
+  const std::string today = v3 + " MemoryInfo_v2 ConfComputeMemSizeInfo RunningProcessDetailList";
+  EXPECT_THAT(seen("550"), ElementsAre("12.550.54.15" + today, "1"));
+  EXPECT_THAT(seen("580"), ElementsAre("13.580.95.05" + today, "1"));
 }
 
 TEST(UnsupportedTest, NamesTheActorAndThePart) {

@@ -35,7 +35,9 @@ bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 Result<std::string> scratch_folder(const MachinePaths& paths) {
   for (const std::string folder : {"/mnt", "/media", "/srv", "/opt"}) {
     const auto below = [&folder](const std::string& path) { return path.starts_with(folder + "/"); };
-    if (exists(folder) && !below(paths.vacate) && !below(paths.actor) && !below(paths.nvml)) return folder;
+    if (exists(folder) && !below(paths.vacate) && !below(paths.actor) && !below(paths.nvml) && !below(paths.eras)) {
+      return folder;
+    }
   }
   return Error{ErrorCode::unsupported, "no folder to build a machine on: need /mnt, /media, /srv or /opt"};
 }
@@ -112,6 +114,15 @@ Result<void> add_users(const std::string& root) {
   return write_file(root + "/etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n/bin/dash\n/usr/bin/dash\n");
 }
 
+/// The library that a driver of this configuration comes with; empty: none.
+Result<std::string> library_of(const MachinePaths& paths, const DriverConfig& config) {
+  if (config.nvml == NvmlMode::missing) return std::string();
+  if (!paths.nvml.empty() || paths.eras.empty()) return paths.nvml;
+  std::string library = fmt::format("{}/{}/{}", paths.eras, era_name(config.era), kNvmlName);
+  if (!exists(library)) return Error{ErrorCode::io, fmt::format("{} is not there: build lab_nvml", library)};
+  return library;
+}
+
 /// A vendor library of the host must not answer in the place of the stand-in, nor where the case has none.
 Result<void> place_library(const std::string& root, const std::string& library) {
   bool placed = library.empty();
@@ -132,12 +143,12 @@ Result<void> place_programs(const std::string& root, const MachinePaths& paths) 
   return bind_read_only(paths.vacate, root + "/usr/local/bin/vacate");
 }
 
-std::string information(const GpuConfig& gpu, const std::string& address) {
+std::string information(const GpuConfig& gpu, const std::string& address, const std::string& firmware) {
   return fmt::format(
       "Model: \t\t {}\nIRQ:   \t\t 142\nGPU UUID: \t {}\nVideo BIOS: \t 98.02.2e.00.01\nBus Type: \t PCIe\n"
       "DMA Size: \t 52 bits\nDMA Mask: \t 0xfffffffffffff\nBus Location: \t {}\nDevice Minor: \t {}\n"
-      "GPU Firmware: \t 580.95.05\nGPU Excluded:\t No\n",
-      gpu.name, gpu.uuid, address, gpu.minor.value_or(0));
+      "GPU Firmware: \t {}\nGPU Excluded:\t No\n",
+      gpu.name, gpu.uuid, address, gpu.minor.value_or(0), firmware);
 }
 
 /// procfs has the address in lower case with a domain of four digits, NVML in upper case with eight (facts.md 1.3).
@@ -151,13 +162,15 @@ std::string proc_address(const GpuConfig& gpu) {
 
 }  // namespace
 
-Result<std::string> build_root(const MachinePaths& paths, bool nvml_present) {
+Result<std::string> build_root(const MachinePaths& paths, const DriverConfig& config) {
+  const auto library = library_of(paths, config);
+  if (!library) return library.error();
   auto root = mount_overlay(paths);
   if (!root) return root;
   if (auto done = own_folders(*root); !done) return done.error();
   if (auto done = own_dev(*root); !done) return done.error();
   if (auto done = add_users(*root); !done) return done.error();
-  if (auto done = place_library(*root, nvml_present ? paths.nvml : ""); !done) return done.error();
+  if (auto done = place_library(*root, *library); !done) return done.error();
   if (auto done = place_programs(*root, paths); !done) return done.error();
   if (mount("sysfs", (*root + "/sys").c_str(), "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
     return system_error("sysfs");
@@ -187,7 +200,8 @@ Result<void> show_proc_driver(const std::string& proc, const DriverConfig& confi
   for (const GpuConfig& gpu : config.gpus) {
     const std::string address = proc_address(gpu);
     const std::string path = fmt::format("{}/gpus/{}/information", base, address);
-    if (auto written = write_file(path, information(gpu, address), 0444); !written) return written;
+    if (auto written = write_file(path, information(gpu, address, config.driver_version), 0444); !written)
+      return written;
   }
   return {};
 }

@@ -13,7 +13,8 @@
 namespace lab {
 
 /// Builds it in the calling process's private mount namespace and returns the path of its root there.
-[[nodiscard]] vacate::Result<std::string> build_root(const MachinePaths& paths, bool nvml_present);
+/// The stand-in of the vendor's library in it is the one of the driver's era.
+[[nodiscard]] vacate::Result<std::string> build_root(const MachinePaths& paths, const DriverConfig& config);
 
 /// Shows the nodes that the driver serves on `root`/run/lab/driver in `root`/dev.
 [[nodiscard]] vacate::Result<void> show_device_nodes(const std::string& root, const DriverConfig& config);

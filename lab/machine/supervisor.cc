@@ -142,7 +142,7 @@ Result<void> supervise(const Case& scenario, const MachinePaths& paths, const st
   auto self = pidfd_of_self();
   if (!self) return self.error();
   if (auto left = leave_host(); !left) return left;
-  auto root = build_root(paths, config->nvml != NvmlMode::missing);
+  auto root = build_root(paths, *config);
   if (!root) return root.error();
   auto driver = DriverServer::start(*config, *root + kDriverDir);
   if (!driver) return driver.error().within("driver");

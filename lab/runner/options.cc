@@ -31,8 +31,8 @@ MachinePaths default_paths() {
   const auto folder = own_folder();
   const auto product = folder / "vacate";
   std::error_code failure;
-  return {std::filesystem::exists(product, failure) ? product.string() : "", (folder / "vacate-lab-actor").string(),
-          (folder.parent_path() / "lib" / "libnvidia-ml.so.1").string()};
+  return {std::filesystem::exists(product, failure) ? product.string() : "", (folder / "vacate-lab-actor").string(), "",
+          (folder.parent_path() / "lib" / "nvml").string()};
 }
 
 /// Everything that CLI11 writes into while it parses.
@@ -51,7 +51,9 @@ struct Values {
 void add_paths(CLI::App& command, Values& values) {
   command.add_option("--vacate", values.vacate, "The product (vacate beside this program)")->type_name("BIN");
   command.add_option("--actor", values.actor, "The actors (vacate-lab-actor beside it)")->type_name("BIN");
-  command.add_option("--nvml", values.nvml, "The vendor's library (in ../lib)")->type_name("LIB");
+  command
+      .add_option("--nvml", values.nvml, "The vendor's library, whatever the era\n(that of the case's, in ../lib/nvml)")
+      ->type_name("LIB");
 }
 
 void add_run(CLI::App& app, Values& values) {
@@ -120,7 +122,10 @@ std::string missing_program(const MachinePaths& paths, const std::string& comman
   if (!paths.vacate.empty() && !is_file(paths.vacate))
     return fmt::format("{} is no program: name the product", paths.vacate);
   if (!is_file(paths.actor)) return fmt::format("{} is not there: build it, or name it with --actor", paths.actor);
-  if (!is_file(paths.nvml)) return fmt::format("{} is not there: build it, or name it with --nvml", paths.nvml);
+  if (!paths.nvml.empty() && !is_file(paths.nvml))
+    return fmt::format("{} is not there: name the vendor's library with --nvml", paths.nvml);
+  if (paths.nvml.empty() && !std::filesystem::is_directory(paths.eras, failure))
+    return fmt::format("{} is not there: build lab_nvml, or name a library with --nvml", paths.eras);
   return {};
 }
 

@@ -82,7 +82,8 @@ lab::MachinePaths machine_paths() {
   const auto folder = program_folder();
   return {.vacate = folder / "vacate",
           .actor = folder / "vacate-lab-actor",
-          .nvml = folder.parent_path() / "lib" / "libnvidia-ml.so.1"};
+          .nvml = "",
+          .eras = folder.parent_path() / "lib" / "nvml"};
 }
 
 /// How a command ended that was run as a child of this process.
