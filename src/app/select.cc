@@ -10,41 +10,6 @@
 namespace vacate {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return result;
-}
-
-/// domain, bus, device, function; nothing if `text` is no PCI address.
-struct PciAddress {
-  std::uint64_t domain = 0, bus = 0, device = 0, function = 0;
-  bool operator==(const PciAddress&) const = default;
-};
-
-/// "00000000:65:00.0", "0000:65:00.0", "65:00.0", "65:00".
-std::optional<PciAddress> parse_pci(std::string_view text) {
-  const auto parts = split(text, ':');
-  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
-  const auto tail = split(parts.back(), '.');
-  const auto domain = parts.size() == 3 ? parse_hex(parts[0]) : std::optional<std::uint64_t>(0);
-  const auto bus = parse_hex(parts[parts.size() - 2]);
-  const auto device = parse_hex(tail[0]);
-  const auto function = tail.size() == 2 ? parse_hex(tail[1]) : std::optional<std::uint64_t>(0);
-  if (tail.size() > 2 || !domain || !bus || !device || !function) return std::nullopt;
-  return PciAddress{*domain, *bus, *device, *function};
-}
-
-bool names(const std::string& word, const Gpu& gpu) {
-  static constexpr std::size_t kShortestUuid = 5;  // "GPU-" and something
-  if (const auto index = parse_unsigned(word)) return *index == gpu.index;
-  const std::string small = lower(word);
-  if (small.starts_with("gpu-")) return small.size() >= kShortestUuid && lower(gpu.uuid).starts_with(small);
-  const auto address = parse_pci(small);
-  return address && parse_pci(lower(gpu.pci)) == address;
-}
-
 std::string what_there_is(const std::vector<Gpu>& gpus) {
   if (gpus.empty()) return "there is no GPU here";
   std::string list;
@@ -59,7 +24,7 @@ Result<std::vector<unsigned>> resolve_gpus(const std::vector<std::string>& words
   for (const auto& word : words) {
     std::vector<unsigned> found;
     for (const auto& gpu : gpus)
-      if (word == "all" || names(word, gpu)) found.push_back(gpu.index);
+      if (word == "all" || names_gpu(word, gpu)) found.push_back(gpu.index);
     if (found.empty() && word != "all")
       return Error{ErrorCode::malformed,
                    fmt::format("--gpu: no GPU is '{}'; {}", printable(word, 64), what_there_is(gpus))};

@@ -80,6 +80,12 @@ struct Gpu {
   bool operator==(const Gpu&) const = default;
 };
 
+/// Does a word of a person mean this GPU: its index as nvidia-smi shows it, a GPU- UUID or the beginning of one, a PCI
+/// address in any usual spelling?
+[[nodiscard]] bool names_gpu(std::string_view word, const Gpu& gpu);
+/// Could the word mean a GPU of some machine?
+[[nodiscard]] bool is_gpu_word(std::string_view word);
+
 enum class DriverState { ok, absent, not_loaded, mismatch, denied, no_answer };
 [[nodiscard]] std::string_view describe(DriverState state) noexcept;
 

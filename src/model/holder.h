@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/policy.h"
 #include "model/snapshot.h"
 
 namespace vacate {
@@ -23,6 +24,7 @@ struct Protection {
   std::string rule;    ///< e.g. "own-chain", "display-server"
   std::string detail;  ///< for people
   bool absolute = false;
+  std::string source = {};  ///< "/etc/vacate/policy.toml:12" of the rule; empty: it is built in
   bool operator==(const Protection&) const = default;
 };
 
@@ -60,6 +62,7 @@ struct Holder {
   std::vector<std::string> because;  ///< sentences without figures that change between two scans
   std::optional<Protection> protection;
   std::optional<Supervisor> supervisor;
+  EndingTerms terms;
   std::size_t group = 0;          ///< Group::id
   std::vector<HolderOnGpu> gpus;  ///< by index; empty for one that has only nvidiactl or nvidia-uvm open and no charge
   std::vector<HolderEvidence> common;  ///< evidence on nodes of no single GPU (nvidiactl, nvidia-uvm)
@@ -75,6 +78,7 @@ struct Relative {
   Standing standing = Standing::unsure;  ///< leftover: is ended with its group
   bool resource_tracker = false;         ///< Python's: ends by itself when its clients are gone; never asked first
   std::optional<Protection> protection;
+  EndingTerms terms = {};
   bool operator==(const Relative&) const = default;
 };
 
@@ -104,10 +108,12 @@ struct Explanation {
   bool operator==(const Explanation&) const = default;
 };
 
-/// Somebody without memory here who would make a reset fail, and how to make them let go (facts.md 2.6).
+/// Somebody who would make a reset fail and whom nobody is going to end: device files only, or protected; and how to
+/// make them let go (facts.md 2.6).
 struct ResetBlocker {
   pid_t pid = 0;
-  std::string way;
+  std::string way;         ///< a sentence
+  bool transient = false;  ///< a query that ends by itself in a moment: try again
   bool operator==(const ResetBlocker&) const = default;
 };
 

@@ -37,9 +37,11 @@ struct GpuOutcome {
   Reading<Bytes> before, after;
   Reading<Bytes> baseline;
   GpuVerdict verdict = GpuVerdict::cannot_tell;
-  double seconds = 0;          ///< from the start of the command to the verdict
-  std::vector<pid_t> held_by;  ///< holders left on it
-  std::string detail;          ///< what the verdict rests on, where that is less than usual
+  double seconds = 0;                             ///< from the start of the command to the verdict
+  std::vector<pid_t> held_by;                     ///< holders left on it
+  std::string detail;                             ///< what the verdict rests on, where that is less than usual
+  std::vector<Explanation> explanations = {};     ///< of what nobody owns up to, as last seen
+  std::vector<ResetBlocker> reset_blockers = {};  ///< as last seen
 };
 
 enum class Verdict { released, nothing_to_do, holders_remain, releasing, refused, cannot_tell, held_by_nobody };

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/policy.h"
 #include "model/process.h"
 
 namespace vacate {
@@ -32,6 +33,7 @@ struct Step {
   std::vector<unsigned> gpus;        ///< what it pins, by index
   std::vector<std::string> because;  ///< every signal cites evidence
   std::string rule;  ///< why refused, or what brought the step in: "leftover", "named", "root-of-tree", "relative", ...
+  EndingTerms terms = {};  ///< of policy files
   bool operator==(const Step&) const = default;
 };
 

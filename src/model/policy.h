@@ -30,9 +30,18 @@ struct PolicyRule {
   bool operator==(const PolicyRule&) const = default;
 };
 
+/// What policy files say of how a process is ended, if it is: several rules add up, the stricter figure counts.
+struct EndingTerms {
+  bool term_only = false;                          ///< never killed
+  std::optional<std::chrono::milliseconds> grace;  ///< at least so long between its own TERM and KILL
+  std::vector<std::string> because;                ///< a sentence a rule
+  [[nodiscard]] bool any() const noexcept { return term_only || grace.has_value(); }
+  bool operator==(const EndingTerms&) const = default;
+};
+
 /// What one GPU uses while nobody holds it, by configuration.
 struct ConfiguredBaseline {
-  std::string gpu;  ///< UUID, PCI address, index or "*"
+  std::string gpu;  ///< "*" or what names_gpu() understands
   Bytes amount;
   bool operator==(const ConfiguredBaseline&) const = default;
 };
