@@ -21,8 +21,38 @@ constexpr std::uint32_t kLastGpuMinor = 247;
 constexpr std::uint32_t kModesetMinor = 254;
 constexpr std::uint32_t kCtlMinor = 255;
 
+// InfiniBand's fixed major is shared: verbs have 32 minors of it, and a second major of the same name when those are
+// used up (uverbs_main.c).
+constexpr std::uint32_t kInfinibandMajor = 231;
+constexpr std::uint32_t kFirstVerbsMinor = 192;
+constexpr std::uint32_t kLastVerbsMinor = 223;
+
+struct DriverName {
+  std::string_view name;  ///< in /proc/devices
+  NodeRole role;
+};
+constexpr std::array<DriverName, 8> kDriverNames = {{{"nvidia-uvm", NodeRole::uvm},
+                                                     {"nvidia-caps", NodeRole::caps},
+                                                     {"nvidia-caps-imex-channels", NodeRole::imex},
+                                                     {"nvidia-nvswitch", NodeRole::nvswitch},
+                                                     {"nvidia-nvlink", NodeRole::nvlink},
+                                                     {"gdrdrv", NodeRole::gdrcopy},
+                                                     {"nvidia-fs", NodeRole::storage},
+                                                     {"infiniband_verbs", NodeRole::rdma}}};
+
+/// Folders of /dev that have such nodes, with what stands in front of their names in parse_node_name().
+struct NodeFolder {
+  const char* path;
+  const char* prefix;
+};
+constexpr std::array<NodeFolder, 4> kFolders = {{{"/dev", ""},
+                                                 {"/dev/nvidia-caps", "nvidia-caps/"},
+                                                 {"/dev/nvidia-caps-imex-channels", "nvidia-caps-imex-channels/"},
+                                                 {"/dev/infiniband", "infiniband/"}}};
+
 NodeKey key_of(const DeviceNode& node) noexcept {
-  return node.rdev ? NodeKey{true, *node.rdev, 0} : NodeKey{false, node.device, node.inode};
+  if (node.rdev) return {NodeKind::character, *node.rdev, 0};
+  return {node.role == NodeRole::dma_buf ? NodeKind::dma_buf : NodeKind::file, node.device, node.inode};
 }
 
 std::string default_path(const NodeName& name, std::uint64_t rdev) {
@@ -41,12 +71,19 @@ std::string default_path(const NodeName& name, std::uint64_t rdev) {
     case NodeRole::caps:
       return "/dev/nvidia-caps/nvidia-cap" + number;
     case NodeRole::nvswitch:
-      return "/dev/nvidia-nvswitch" + number;
+      return minor(rdev) == kCtlMinor ? "/dev/nvidia-nvswitchctl" : "/dev/nvidia-nvswitch" + number;
     case NodeRole::nvlink:
+      return "/dev/nvidia-nvlink";
     case NodeRole::imex:
+      return "/dev/nvidia-caps-imex-channels/channel" + number;
     case NodeRole::gdrcopy:
+      return "/dev/gdrdrv";
     case NodeRole::storage:
+      return "/dev/nvidia-fs" + number;
     case NodeRole::rdma:
+      if (major(rdev) == kInfinibandMajor)
+        return "/dev/infiniband/uverbs" + std::to_string(minor(rdev) - kFirstVerbsMinor);
+      break;
     case NodeRole::dma_buf:
     case NodeRole::other:
       break;
@@ -56,13 +93,14 @@ std::string default_path(const NodeName& name, std::uint64_t rdev) {
 
 /// The driver's node behind one name, if it is one: a character device has to have the driver's number, whatever it is
 /// called.
-std::optional<DeviceNode> read_node(int directory, const std::string& prefix, const char* name,
+std::optional<DeviceNode> read_node(int directory, const NodeFolder& folder, const char* name,
                                     const DeviceMajors& majors) {
-  const auto claimed = parse_node_name(name);
+  const auto claimed = parse_node_name(std::string(folder.prefix) + name);
   if (!claimed) return std::nullopt;
   const auto file = read_identity(directory, name);
   if (!file || file->is_directory()) return std::nullopt;
-  DeviceNode node{claimed->role, prefix + name, claimed->minor, std::nullopt, file->device, file->inode};
+  DeviceNode node{claimed->role, std::string(folder.path) + "/" + name, claimed->minor, std::nullopt, file->device,
+                  file->inode};
   if (!file->is_character()) return node;
   const auto numbered = classify_device_number(majors, file->rdev);
   if (numbered) {
@@ -75,37 +113,67 @@ std::optional<DeviceNode> read_node(int directory, const std::string& prefix, co
   return node;
 }
 
-void read_directory_nodes(const char* path, const DeviceMajors& majors, std::vector<DeviceNode>& nodes) {
-  const UniqueFd directory(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
+void read_folder_nodes(const NodeFolder& folder, const DeviceMajors& majors, std::vector<DeviceNode>& nodes) {
+  const UniqueFd directory(open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
   if (!directory) return;
   DirectoryReader reader;
   reader.start(directory.get());
   while (const char* name = reader.next()) {
-    if (auto node = read_node(directory.get(), std::string(path) + "/", name, majors))
-      nodes.push_back(*std::move(node));
+    if (auto node = read_node(directory.get(), folder, name, majors)) nodes.push_back(*std::move(node));
   }
+}
+
+/// `rest` is a number, as in "nvidia-fs0"; nothing else may follow.
+bool is_number(std::string_view rest) noexcept { return parse_unsigned(rest).has_value(); }
+
+/// Names directly in /dev that begin with "nvidia"; `rest` is what follows.
+std::optional<NodeName> parse_nvidia_name(std::string_view rest) noexcept {
+  static constexpr std::string_view kSwitch = "-nvswitch", kStorage = "-fs", kCap = "-cap";
+  if (rest == "ctl") return NodeName{NodeRole::ctl, std::nullopt};
+  if (rest == "-uvm") return NodeName{NodeRole::uvm, std::nullopt};
+  if (rest == "-uvm-tools") return NodeName{NodeRole::uvm_tools, std::nullopt};
+  if (rest == "-modeset") return NodeName{NodeRole::modeset, std::nullopt};
+  if (rest == "-nvlink") return NodeName{NodeRole::nvlink, std::nullopt};
+  if (rest.starts_with(kSwitch)) return NodeName{NodeRole::nvswitch, std::nullopt};
+  if (rest.starts_with(kStorage) && is_number(rest.substr(kStorage.size())))
+    return NodeName{NodeRole::storage, std::nullopt};
+  if (rest.starts_with(kCap) && is_number(rest.substr(kCap.size()))) return NodeName{NodeRole::caps, std::nullopt};
+  const auto minor = parse_unsigned(rest);
+  if (!minor || *minor > kLastGpuMinor) return std::nullopt;
+  return NodeName{NodeRole::gpu, static_cast<std::uint32_t>(*minor)};
 }
 
 }  // namespace
 
 DeviceMajors parse_device_majors(std::string_view proc_devices) {
-  return {!proc_devices.empty(), parse_character_major(proc_devices, "nvidia-uvm"),
-          parse_character_major(proc_devices, "nvidia-caps"), parse_character_major(proc_devices, "nvidia-nvswitch")};
+  DeviceMajors majors;
+  majors.known = !proc_devices.empty();
+  for (const auto& driver : kDriverNames)
+    for (const std::uint32_t number : parse_character_majors(proc_devices, driver.name))
+      majors.entries.push_back({number, driver.role});
+  return majors;
 }
 
 std::optional<NodeName> parse_node_name(std::string_view name) noexcept {
-  static constexpr std::string_view kPrefix = "nvidia";
-  if (name.substr(0, kPrefix.size()) != kPrefix) return std::nullopt;
-  const auto rest = name.substr(kPrefix.size());
-  if (rest == "ctl") return NodeName{NodeRole::ctl, std::nullopt};
-  if (rest == "-uvm") return NodeName{NodeRole::uvm, std::nullopt};
-  if (rest == "-uvm-tools") return NodeName{NodeRole::uvm_tools, std::nullopt};
-  if (rest == "-modeset") return NodeName{NodeRole::modeset, std::nullopt};
-  if (rest.substr(0, 9) == "-nvswitch") return NodeName{NodeRole::nvswitch, std::nullopt};
-  if (rest.substr(0, 4) == "-cap" && parse_unsigned(rest.substr(4))) return NodeName{NodeRole::caps, std::nullopt};
-  const auto minor = parse_unsigned(rest);
-  if (!minor || *minor > kLastGpuMinor) return std::nullopt;
-  return NodeName{NodeRole::gpu, static_cast<std::uint32_t>(*minor)};
+  static constexpr std::string_view kNvidia = "nvidia", kCaps = "nvidia-caps/nvidia-cap", kVerbs = "infiniband/uverbs",
+                                    kChannels = "nvidia-caps-imex-channels/channel";
+  if (name == "gdrdrv") return NodeName{NodeRole::gdrcopy, std::nullopt};
+  for (const auto& [prefix, role] :
+       {std::pair(kCaps, NodeRole::caps), std::pair(kVerbs, NodeRole::rdma), std::pair(kChannels, NodeRole::imex)}) {
+    if (name.starts_with(prefix) && is_number(name.substr(prefix.size()))) return NodeName{role, std::nullopt};
+  }
+  return name.starts_with(kNvidia) ? parse_nvidia_name(name.substr(kNvidia.size())) : std::nullopt;
+}
+
+bool ends_in_node_name(std::string_view path) noexcept {
+  // seq_file writes the blank of " (deleted)" as \040.
+  for (const std::string_view deleted : {" (deleted)", "\\040(deleted)"})
+    if (path.ends_with(deleted)) path.remove_suffix(deleted.size());
+  const auto last = path.rfind('/');
+  if (last == std::string_view::npos) return false;
+  if (parse_node_name(path.substr(last + 1))) return true;
+  const auto parent = last == 0 ? std::string_view::npos : path.rfind('/', last - 1);
+  return parent != std::string_view::npos && parse_node_name(path.substr(parent + 1)).has_value();
 }
 
 std::optional<NodeName> classify_device_number(const DeviceMajors& majors, std::uint64_t rdev) noexcept {
@@ -117,12 +185,14 @@ std::optional<NodeName> classify_device_number(const DeviceMajors& majors, std::
     if (device_minor == kModesetMinor) return NodeName{NodeRole::modeset, std::nullopt};
     return NodeName{NodeRole::other, std::nullopt};
   }
-  if (majors.uvm == device_major) {
-    if (device_minor > 1) return NodeName{NodeRole::other, std::nullopt};
-    return NodeName{device_minor == 0 ? NodeRole::uvm : NodeRole::uvm_tools, std::nullopt};
+  for (const auto& [number, role] : majors.entries) {
+    if (number != device_major) continue;
+    if (role == NodeRole::uvm && device_minor > 0)
+      return NodeName{device_minor == 1 ? NodeRole::uvm_tools : NodeRole::other, std::nullopt};
+    const bool is_verbs = device_minor >= kFirstVerbsMinor && device_minor <= kLastVerbsMinor;
+    if (role == NodeRole::rdma && device_major == kInfinibandMajor && !is_verbs) return std::nullopt;
+    return NodeName{role, std::nullopt};
   }
-  if (majors.caps == device_major) return NodeName{NodeRole::caps, std::nullopt};
-  if (majors.nvswitch == device_major) return NodeName{NodeRole::nvswitch, std::nullopt};
   return std::nullopt;
 }
 
@@ -130,19 +200,18 @@ DeviceNodes DeviceNodes::read() {
   const auto devices = read_file("/proc/devices");
   const auto majors = parse_device_majors(devices ? *devices : std::string());
   std::vector<DeviceNode> nodes;
-  read_directory_nodes("/dev", majors, nodes);
-  read_directory_nodes("/dev/nvidia-caps", majors, nodes);
+  for (const auto& folder : kFolders) read_folder_nodes(folder, majors, nodes);
   return DeviceNodes(std::move(nodes), majors);
 }
 
-DeviceNodes::DeviceNodes(std::vector<DeviceNode> nodes, DeviceMajors majors) : majors_(majors) {
+DeviceNodes::DeviceNodes(std::vector<DeviceNode> nodes, DeviceMajors majors) : majors_(std::move(majors)) {
   for (auto& node : nodes) {
     const NodeKey key = key_of(node);
     if (node.device != 0 || node.inode != 0) by_file_.emplace(std::pair(node.device, node.inode), key);
     // Two names of one device are one node.
     if (!by_key_.emplace(key, 0).second) continue;
-    has_files_ = has_files_ || !key.character;
-    if (key.character) node.device = node.inode = 0;  // the number says it all
+    has_files_ = has_files_ || key.kind == NodeKind::file;
+    if (key.kind == NodeKind::character) node.device = node.inode = 0;  // the number says it all
     nodes_.push_back(std::move(node));
   }
   (void)sort();
@@ -150,12 +219,12 @@ DeviceNodes::DeviceNodes(std::vector<DeviceNode> nodes, DeviceMajors majors) : m
 
 std::optional<NodeKey> DeviceNodes::match(const FileIdentity& file) const noexcept {
   if (file.is_character()) {
-    const NodeKey key{true, file.rdev, 0};
+    const NodeKey key{NodeKind::character, file.rdev, 0};
     if (classify_device_number(majors_, file.rdev) || by_key_.contains(key)) return key;
     return std::nullopt;
   }
   if (!has_files_) return std::nullopt;
-  const NodeKey key{false, file.device, file.inode};
+  const NodeKey key{NodeKind::file, file.device, file.inode};
   return by_key_.contains(key) ? std::optional(key) : std::nullopt;
 }
 
@@ -164,22 +233,35 @@ std::optional<NodeKey> DeviceNodes::match_file(std::uint64_t device, std::uint64
   return found == by_file_.end() ? std::nullopt : std::optional(found->second);
 }
 
+bool DeviceNodes::has_driver() const noexcept {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const DeviceNode& node) {
+    return node.role != NodeRole::gdrcopy && node.role != NodeRole::storage && node.role != NodeRole::rdma &&
+           node.role != NodeRole::dma_buf;
+  });
+}
+
+DeviceNode DeviceNodes::make_node(const NodeKey& key) const {
+  DeviceNode node;
+  if (key.kind == NodeKind::character) {
+    const auto name = classify_device_number(majors_, key.first).value_or(NodeName{});
+    node.role = name.role;
+    node.minor = name.minor;
+    node.rdev = key.first;
+    node.path = default_path(name, key.first);
+    return node;
+  }
+  node.device = key.first;
+  node.inode = key.second;
+  if (key.kind == NodeKind::dma_buf) {
+    node.role = NodeRole::dma_buf;
+    node.path = "/dmabuf:[" + std::to_string(key.second) + "]";
+  }
+  return node;
+}
+
 std::size_t DeviceNodes::index_of(const NodeKey& key) {
   const auto [entry, added] = by_key_.try_emplace(key, nodes_.size());
-  if (added) {
-    DeviceNode node;
-    if (key.character) {
-      const auto name = classify_device_number(majors_, key.first).value_or(NodeName{});
-      node.role = name.role;
-      node.minor = name.minor;
-      node.rdev = key.first;
-      node.path = default_path(name, key.first);
-    } else {
-      node.device = key.first;
-      node.inode = key.second;
-    }
-    nodes_.push_back(std::move(node));
-  }
+  if (added) nodes_.push_back(make_node(key));
   return entry->second;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files are GPU device nodes: by number for character devices, by the file itself for anything else found under a
-// known name in /dev (facts.md 2.1). Looks at nodes with statx only; never opens one.
+// known name in /dev (facts.md 2.1). Looks at nodes with statx only; never opens one. Buffers that the driver exported
+// as dma-bufs are no nodes but are kept in the same list: they hold memory as a node does (facts.md 2.2.7).
 #pragma once
 
 #include <compare>
@@ -16,28 +17,39 @@
 
 namespace vacate {
 
+enum class NodeKind : std::uint8_t { character, file, dma_buf };
+
 /// What a node is told by: its device number, or device and inode of the file.
 struct NodeKey {
-  bool character = true;
+  NodeKind kind = NodeKind::character;
   std::uint64_t first = 0;   ///< rdev, or st_dev
   std::uint64_t second = 0;  ///< 0, or st_ino
   auto operator<=>(const NodeKey&) const = default;
 };
 
-/// Majors of the driver's character devices; absent: not registered. 195 is NVIDIA's for good.
+/// Majors of the character devices of the driver and of its neighbours, by the names they are registered under. 195 is
+/// NVIDIA's for good and not listed.
 struct DeviceMajors {
   static constexpr std::uint32_t kNvidia = 195;
+  struct Entry {
+    std::uint32_t number = 0;
+    NodeRole role = NodeRole::other;  ///< of minor 0, where roles differ by minor
+  };
   bool known = false;  ///< /proc/devices could be read
-  std::optional<std::uint32_t> uvm, caps, nvswitch;
+  std::vector<Entry> entries;
 };
 [[nodiscard]] DeviceMajors parse_device_majors(std::string_view proc_devices);
 
-/// Role and minor that a file name in /dev or /dev/nvidia-caps claims; nothing for an unknown name.
+/// Role and minor that a name below /dev claims ("nvidia0", "nvidia-caps/nvidia-cap2", "infiniband/uverbs0"); nothing
+/// for an unknown name.
 struct NodeName {
   NodeRole role = NodeRole::other;
   std::optional<std::uint32_t> minor;  ///< of nvidiaN
 };
 [[nodiscard]] std::optional<NodeName> parse_node_name(std::string_view name) noexcept;
+
+/// Does a path written by somebody else end in the name of such a node, deleted or not? A hint: paths prove nothing.
+[[nodiscard]] bool ends_in_node_name(std::string_view path) noexcept;
 
 /// Role by device number; nothing for a device that is not the driver's.
 [[nodiscard]] std::optional<NodeName> classify_device_number(const DeviceMajors& majors, std::uint64_t rdev) noexcept;
@@ -57,7 +69,8 @@ class DeviceNodes {
   /// Index in nodes(); a number of the driver for which /dev has no node is added.
   [[nodiscard]] std::size_t index_of(const NodeKey& key);
   [[nodiscard]] const std::vector<DeviceNode>& nodes() const noexcept { return nodes_; }
-  [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
+  /// Is there a node of the GPU driver itself, not only of what works beside it?
+  [[nodiscard]] bool has_driver() const noexcept;
   /// Files and not only numbers have to be compared.
   [[nodiscard]] bool has_files() const noexcept { return has_files_; }
 
@@ -66,6 +79,7 @@ class DeviceNodes {
 
  private:
   void index_nodes();
+  [[nodiscard]] DeviceNode make_node(const NodeKey& key) const;
 
   std::vector<DeviceNode> nodes_;
   DeviceMajors majors_;

@@ -14,7 +14,18 @@
 namespace vacate {
 namespace {
 
-DeviceMajors majors() { return {true, 511, 510, 509}; }
+DeviceMajors majors() {
+  return {true,
+          {{511, NodeRole::uvm},
+           {510, NodeRole::caps},
+           {509, NodeRole::nvswitch},
+           {508, NodeRole::imex},
+           {507, NodeRole::nvlink},
+           {506, NodeRole::gdrcopy},
+           {505, NodeRole::storage},
+           {231, NodeRole::rdma},
+           {504, NodeRole::rdma}}};
+}
 
 TEST(ParseNodeName, KnowsTheDriversNames) {
   struct Row {
@@ -29,14 +40,38 @@ TEST(ParseNodeName, KnowsTheDriversNames) {
                           {"nvidia-modeset", NodeRole::modeset},
                           {"nvidia-cap2", NodeRole::caps},
                           {"nvidia-nvswitchctl", NodeRole::nvswitch},
+                          {"nvidia-nvlink", NodeRole::nvlink},
+                          {"nvidia-caps/nvidia-cap14", NodeRole::caps},
+                          {"nvidia-caps-imex-channels/channel0", NodeRole::imex},
+                          {"gdrdrv", NodeRole::gdrcopy},
+                          {"nvidia-fs0", NodeRole::storage},
+                          {"infiniband/uverbs12", NodeRole::rdma},
                           {"nvidia-nvswitch3", NodeRole::nvswitch}}) {
     const auto name = parse_node_name(row.name);
     ASSERT_TRUE(name) << row.name;
     EXPECT_EQ(name->role, row.role) << row.name;
   }
   EXPECT_EQ(parse_node_name("nvidia12")->minor, 12U);
-  for (const char* name : {"", "nvidia", "nvidia248", "nvidia-1", "nvidia0x", "nvidiactl2", "Nvidia0", "xnvidia0",
-                           "nvidia-caps", "nvidia99999999999999999999"})
+  for (const char* name : {"",
+                           "nvidia",
+                           "nvidia248",
+                           "nvidia-1",
+                           "nvidia0x",
+                           "nvidiactl2",
+                           "Nvidia0",
+                           "xnvidia0",
+                           "nvidia-caps",
+                           "nvidia99999999999999999999",
+                           "uverbs0",
+                           "channel0",
+                           "infiniband/uverbs",
+                           "infiniband/uverbs0/x",
+                           "infiniband/umad0",
+                           "nvidia-fs",
+                           "nvidia-fsx",
+                           "gdrdrv0",
+                           "nvidia-nvlink0",
+                           "dri/card0"})
     EXPECT_FALSE(parse_node_name(name)) << name;
 }
 
@@ -53,8 +88,69 @@ TEST(ClassifyDeviceNumber, FollowsMajorsAndMinors) {
   EXPECT_EQ(role(511, 1), NodeRole::uvm_tools);
   EXPECT_EQ(role(510, 3), NodeRole::caps);
   EXPECT_EQ(role(509, 255), NodeRole::nvswitch);
+  EXPECT_EQ(role(508, 7), NodeRole::imex);
+  EXPECT_EQ(role(507, 0), NodeRole::nvlink);
+  EXPECT_EQ(role(506, 0), NodeRole::gdrcopy);
+  EXPECT_EQ(role(505, 3), NodeRole::storage);
+  EXPECT_EQ(role(504, 0), NodeRole::rdma);
+  EXPECT_EQ(role(231, 192), NodeRole::rdma);
+  EXPECT_EQ(role(231, 223), NodeRole::rdma);
+  EXPECT_FALSE(role(231, 0));    // umad, of the same major
+  EXPECT_FALSE(role(231, 224));  // ucm
   EXPECT_FALSE(role(1, 5));
-  EXPECT_FALSE(classify_device_number({true, std::nullopt, std::nullopt, std::nullopt}, makedev(0, 0)));
+  EXPECT_FALSE(classify_device_number({true, {}}, makedev(0, 0)));
+}
+
+TEST(ParseDeviceMajors, KnowsEveryNameAndBothMajorsOfVerbs) {
+  const auto parsed = parse_device_majors(
+      "Character devices:\n  1 mem\n195 nvidia\n231 infiniband_mad\n231 infiniband_verbs\n234 nvidia-nvswitch\n235 "
+      "nvidia-nvlink\n236 nvidia-caps\n237 nvidia-caps-imex-channels\n238 infiniband_verbs\n239 nvidia-fs\n240 "
+      "gdrdrv\n511 nvidia-uvm\n\nBlock devices:\n  8 nvidia-fs\n");
+  EXPECT_TRUE(parsed.known);
+  EXPECT_EQ(parsed.entries.size(), 9U);
+  const auto role = [&](unsigned number, unsigned minor_number) {
+    const auto name = classify_device_number(parsed, makedev(number, minor_number));
+    return name ? name->role : NodeRole::other;
+  };
+  EXPECT_EQ(role(236, 2), NodeRole::caps);
+  EXPECT_EQ(role(237, 2), NodeRole::imex);
+  EXPECT_EQ(role(238, 0), NodeRole::rdma);
+  EXPECT_EQ(role(239, 0), NodeRole::storage);
+  EXPECT_EQ(role(240, 0), NodeRole::gdrcopy);
+  EXPECT_FALSE(classify_device_number(parsed, makedev(8, 0)));
+  EXPECT_FALSE(parse_device_majors("").known);
+}
+
+TEST(EndsInNodeName, WhoeverWroteThePath) {
+  for (const char* path : {"/dev/nvidia0", "/srv/box/dev/nvidiactl", "/dev/nvidia-uvm (deleted)",
+                           "/dev/nvidia0\\040(deleted)", "/dev/infiniband/uverbs0", "/dev/nvidia-caps/nvidia-cap1"})
+    EXPECT_TRUE(ends_in_node_name(path)) << path;
+  for (const char* path : {"", "/", "nvidia0", "/dev/uverbs0", "/dev/nvidia0/", "/dev/nvidia0/x", "/uverbs0",
+                           "/dev/nvidia0 (deleted) (deleted)x"})
+    EXPECT_FALSE(ends_in_node_name(path)) << path;
+}
+
+TEST(DeviceNodes, ADriverIsNotWhatWorksBesideIt) {
+  DeviceNodes nodes({}, majors());
+  EXPECT_FALSE(nodes.has_driver());
+  (void)nodes.index_of({NodeKind::character, makedev(231, 192), 0});
+  (void)nodes.index_of({NodeKind::dma_buf, 12, 34});
+  EXPECT_FALSE(nodes.has_driver());
+  (void)nodes.index_of({NodeKind::character, makedev(195, 255), 0});
+  EXPECT_TRUE(nodes.has_driver());
+}
+
+TEST(DeviceNodes, ADmaBufIsTheSameOneAfterSorting) {
+  DeviceNodes nodes({}, majors());
+  const NodeKey buffer{NodeKind::dma_buf, 12, 34};
+  (void)nodes.index_of(buffer);
+  (void)nodes.index_of({NodeKind::character, makedev(195, 0), 0});
+  (void)nodes.sort();
+  EXPECT_EQ(nodes.nodes().size(), 2U);
+  const auto& node = nodes.nodes()[nodes.index_of(buffer)];
+  EXPECT_EQ(node.role, NodeRole::dma_buf);
+  EXPECT_EQ(node.path, "/dmabuf:[34]");
+  EXPECT_EQ(nodes.nodes().size(), 2U);
 }
 
 TEST(DeviceNodes, MatchACharacterDeviceByItsNumberWhereverItsNodeIs) {
@@ -99,15 +195,15 @@ TEST(DeviceNodes, KnowNumbersWithoutANodeHere) {
 
 TEST(DeviceNodes, SortTellsWhereEachWent) {
   DeviceNodes nodes({}, majors());
-  const auto ctl = nodes.index_of({true, makedev(195, 255), 0});
-  const auto second = nodes.index_of({true, makedev(195, 10), 0});
-  const auto first = nodes.index_of({true, makedev(195, 2), 0});
+  const auto ctl = nodes.index_of({NodeKind::character, makedev(195, 255), 0});
+  const auto second = nodes.index_of({NodeKind::character, makedev(195, 10), 0});
+  const auto first = nodes.index_of({NodeKind::character, makedev(195, 2), 0});
   const auto moved = nodes.sort();
   EXPECT_EQ(nodes.nodes()[moved[first]].path, "/dev/nvidia2");
   EXPECT_EQ(moved[first], 0U);
   EXPECT_EQ(moved[second], 1U);
   EXPECT_EQ(nodes.nodes()[moved[ctl]].path, "/dev/nvidiactl");
-  EXPECT_EQ(nodes.index_of({true, makedev(195, 10), 0}), 1U);
+  EXPECT_EQ(nodes.index_of({NodeKind::character, makedev(195, 10), 0}), 1U);
 }
 
 TEST(DeviceNodes, TwoNamesOfOneDeviceAreOneNode) {

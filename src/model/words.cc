@@ -44,7 +44,26 @@ std::string_view describe(NodeRole role) noexcept {
 }
 
 bool pins_memory(NodeRole role) noexcept {
-  return role == NodeRole::gpu || role == NodeRole::ctl || role == NodeRole::uvm || role == NodeRole::dma_buf;
+  switch (role) {
+    case NodeRole::gpu:
+    case NodeRole::ctl:
+    case NodeRole::uvm:
+    case NodeRole::dma_buf:  // facts.md 2.2.1 to 2.2.7
+      return true;
+    case NodeRole::modeset:  // a kernel client holds what was registered through it (facts.md 2.2.10)
+    case NodeRole::gdrcopy:
+    case NodeRole::storage:  // both pin pages of a client while open, and block a reset (facts.md 2.6)
+      return true;
+    case NodeRole::rdma:  // every rank of MPI on an InfiniBand machine has one, with or without pages of a GPU
+    case NodeRole::uvm_tools:
+    case NodeRole::caps:
+    case NodeRole::imex:  // permissions, no memory
+    case NodeRole::nvswitch:
+    case NodeRole::nvlink:  // the fabric manager's
+    case NodeRole::other:
+      return false;
+  }
+  return false;
 }
 
 std::string_view describe(HiddenKind kind) noexcept {

@@ -20,6 +20,8 @@ struct FileIdentity {
   [[nodiscard]] bool is_character() const noexcept { return (mode & 0170000U) == 0020000U; }
   [[nodiscard]] bool is_fifo() const noexcept { return (mode & 0170000U) == 0010000U; }
   [[nodiscard]] bool is_socket() const noexcept { return (mode & 0170000U) == 0140000U; }
+  /// Of no type that user space is told: files of the kernel's own (io_uring, dma-buf, eventfd).
+  [[nodiscard]] bool is_typeless() const noexcept { return (mode & 0170000U) == 0; }
   [[nodiscard]] bool is_directory() const noexcept { return (mode & 0170000U) == 0040000U; }
 };
 

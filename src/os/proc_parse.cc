@@ -135,6 +135,8 @@ std::optional<FdInfo> parse_fdinfo(std::string_view text) {
       has_flags = true;
     } else if (name == "scm_fds") {
       info.scm_fds = parse_within<unsigned>(value).value_or(0);
+    } else if (name == "exp_name" && info.exporter.empty()) {
+      info.exporter = std::string(value);
     } else if (name == "UserFiles") {
       in_user_files = true;
     } else if (in_user_files && parse_unsigned(trim(name))) {
@@ -193,7 +195,8 @@ std::string parse_cgroup(std::string_view text) {
   return named.at(0).empty() && named.at(1).empty() && named.at(2).empty() ? std::string{} : std::string("/");
 }
 
-std::optional<std::uint32_t> parse_character_major(std::string_view text, std::string_view name) {
+std::vector<std::uint32_t> parse_character_majors(std::string_view text, std::string_view name) {
+  std::vector<std::uint32_t> majors;
   bool in_characters = false;
   while (!text.empty()) {
     auto line = take_line(text);
@@ -203,10 +206,10 @@ std::optional<std::uint32_t> parse_character_major(std::string_view text, std::s
       in_characters = false;
     } else if (in_characters) {
       const auto major = parse_within<std::uint32_t>(take_word(line), 4095);
-      if (major && trim(line) == name) return major;
+      if (major && trim(line) == name) majors.push_back(*major);
     }
   }
-  return std::nullopt;
+  return majors;
 }
 
 std::vector<std::uint64_t> parse_listening_inodes(std::string_view text) {
@@ -220,6 +223,85 @@ std::vector<std::uint64_t> parse_listening_inodes(std::string_view text) {
     if (const auto inode = parse_unsigned(field[9]); inode && *inode != 0) inodes.push_back(*inode);
   }
   return inodes;
+}
+
+std::vector<KernelFrame> parse_kernel_stack(std::string_view text) {
+  static constexpr std::size_t kMostFrames = 64, kLongestName = 128;
+  std::vector<KernelFrame> frames;
+  while (!text.empty() && frames.size() < kMostFrames) {
+    auto line = take_line(text);
+    const auto address = take_word(line);  // "[<0>]"
+    const auto symbol = take_word(line);   // "request_wait_answer+0x13e/0x210"
+    const auto plus = symbol.find('+');
+    if (!address.starts_with("[<") || !address.ends_with(">]") || plus == 0 || plus == std::string_view::npos ||
+        plus > kLongestName)
+      continue;
+    const auto module = take_word(line);  // "[fuse]", "[nvidia 0123abcd]" where the build is told
+    KernelFrame frame{std::string(symbol.substr(0, plus)), ""};
+    if (module.starts_with('[') && module.size() <= kLongestName)
+      frame.module = std::string(module.substr(1, module.find(']') - 1));
+    frames.push_back(std::move(frame));
+  }
+  return frames;
+}
+
+namespace {
+
+struct KernelPart {
+  std::string_view name;
+  StuckIn where;
+};
+
+StuckIn part_of(const KernelFrame& frame) noexcept {
+  static constexpr std::array<KernelPart, 17> kModules = {{{"nvidia", StuckIn::gpu_driver},
+                                                           {"nvidia_uvm", StuckIn::gpu_driver},
+                                                           {"nvidia_modeset", StuckIn::gpu_driver},
+                                                           {"nvidia_drm", StuckIn::gpu_driver},
+                                                           {"nvidia_peermem", StuckIn::gpu_driver},
+                                                           {"nvidia_fs", StuckIn::gpu_driver},
+                                                           {"gdrdrv", StuckIn::gpu_driver},
+                                                           {"fuse", StuckIn::fuse},
+                                                           {"virtiofs", StuckIn::fuse},
+                                                           {"cuse", StuckIn::fuse},
+                                                           {"nfs", StuckIn::nfs},
+                                                           {"nfsv2", StuckIn::nfs},
+                                                           {"nfsv3", StuckIn::nfs},
+                                                           {"nfsv4", StuckIn::nfs},
+                                                           {"nfs_acl", StuckIn::nfs},
+                                                           {"lockd", StuckIn::nfs},
+                                                           {"sunrpc", StuckIn::nfs}}};
+  static constexpr std::array<KernelPart, 9> kPrefixes = {{{"request_wait_answer", StuckIn::fuse},
+                                                           {"fuse_", StuckIn::fuse},
+                                                           {"__fuse_", StuckIn::fuse},
+                                                           {"nfs_", StuckIn::nfs},
+                                                           {"nfs3_", StuckIn::nfs},
+                                                           {"nfs4_", StuckIn::nfs},
+                                                           {"_nfs4_", StuckIn::nfs},
+                                                           {"rpc_", StuckIn::nfs},
+                                                           {"__rpc_", StuckIn::nfs}}};
+  if (frame.module.empty()) {
+    for (const auto& [prefix, where] : kPrefixes)
+      if (frame.function.starts_with(prefix)) return where;
+    return StuckIn::kernel;
+  }
+  for (const auto& [name, where] : kModules)
+    if (frame.module == name) return where;
+  return StuckIn::other_module;
+}
+
+}  // namespace
+
+StuckIn classify_kernel_stack(const std::vector<KernelFrame>& frames) noexcept {
+  for (const auto& frame : frames) {
+    const auto where = part_of(frame);
+    if (where != StuckIn::kernel) return where;
+  }
+  return frames.empty() ? StuckIn::unknown : StuckIn::kernel;
+}
+
+std::optional<uid_t> parse_login_uid(std::string_view text) noexcept {
+  static constexpr std::uint64_t kUnset = 4294967295;  // facts.md 3.6
+  return parse_within<uid_t>(trim(text), kUnset - 1);
 }
 
 std::vector<std::string> parse_words(std::string_view text) {

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/process.h"
+
 namespace vacate {
 
 /// /proc/PID/stat, the fields that vacate needs (proc(5)).
@@ -41,11 +43,12 @@ struct ProcStatus {
 /// Fields are looked for at line starts; the kernel escapes line ends in Name.
 [[nodiscard]] ProcStatus parse_status_fields(std::string_view text);
 
-/// /proc/PID/fdinfo/N.
+/// /proc/PID/fdinfo/N. The name of a dma-buf is its owner's choice and can hold line ends, so the first line counts.
 struct FdInfo {
   std::uint32_t flags = 0;              ///< open(2) flags, close-on-exec included
   unsigned scm_fds = 0;                 ///< descriptors queued on a UNIX socket, received by nobody yet (5.6)
   std::vector<std::string> user_files;  ///< files registered with an io_uring, as paths
+  std::string exporter;                 ///< of a dma-buf: the driver whose buffer it is
 
   [[nodiscard]] bool is_path_only() const noexcept { return (flags & 010000000U) != 0; }  // O_PATH
   [[nodiscard]] bool close_on_exec() const noexcept { return (flags & 02000000U) != 0; }  // O_CLOEXEC
@@ -66,11 +69,26 @@ struct MapsLine {
 /// pids (facts.md 3.5). Empty: none.
 [[nodiscard]] std::string parse_cgroup(std::string_view text);
 
-/// Major of the character device driver `name` in /proc/devices.
-[[nodiscard]] std::optional<std::uint32_t> parse_character_major(std::string_view text, std::string_view name);
+/// Majors of the character device driver `name` in /proc/devices; a driver can have several.
+[[nodiscard]] std::vector<std::uint32_t> parse_character_majors(std::string_view text, std::string_view name);
 
 /// Inodes of the listening sockets in /proc/PID/net/tcp or tcp6, unsorted.
 [[nodiscard]] std::vector<std::uint64_t> parse_listening_inodes(std::string_view text);
+
+/// One frame of /proc/PID/stack.
+struct KernelFrame {
+  std::string function;
+  std::string module;  ///< empty: the kernel's own
+  bool operator==(const KernelFrame&) const = default;
+};
+/// The frames, topmost first, 64 at most. Lines that are no frame are left out.
+[[nodiscard]] std::vector<KernelFrame> parse_kernel_stack(std::string_view text);
+/// Whose code that is: that of the topmost frame that tells, for a driver also waits in functions of the kernel
+/// (facts.md 2.7). Where FUSE or NFS is no module, its functions are told by their prefix.
+[[nodiscard]] StuckIn classify_kernel_stack(const std::vector<KernelFrame>& frames) noexcept;
+
+/// /proc/PID/loginuid; nothing: nobody logged in.
+[[nodiscard]] std::optional<uid_t> parse_login_uid(std::string_view text) noexcept;
 
 /// NUL-terminated words, as in cmdline. A title written over them (setproctitle) leaves one word and padding: trailing
 /// empty words are dropped.

@@ -136,11 +136,68 @@ TEST(ParseDevices, FindsCharacterMajorsOnly) {
   static constexpr std::string_view kDevices =
       "Character devices:\n  1 mem\n195 nvidia\n195 nvidiactl\n511 nvidia-uvm\n510 nvidia-uvm-x\n\nBlock devices:\n  8 "
       "nvidia-caps\n";
-  EXPECT_EQ(parse_character_major(kDevices, "nvidia-uvm"), 511U);
-  EXPECT_EQ(parse_character_major(kDevices, "nvidia"), 195U);
-  EXPECT_FALSE(parse_character_major(kDevices, "nvidia-caps"));
-  EXPECT_FALSE(parse_character_major(kDevices, "uvm"));
-  EXPECT_FALSE(parse_character_major("Character devices:\n99999 x\nx x\n", "x"));
+  EXPECT_THAT(parse_character_majors(kDevices, "nvidia-uvm"), ElementsAre(511U));
+  EXPECT_THAT(parse_character_majors(kDevices, "nvidia"), ElementsAre(195U));
+  EXPECT_THAT(parse_character_majors(kDevices, "nvidia-caps"), IsEmpty());
+  EXPECT_THAT(parse_character_majors(kDevices, "uvm"), IsEmpty());
+  EXPECT_THAT(parse_character_majors("Character devices:\n99999 x\nx x\n231 x\n500 x\n", "x"), ElementsAre(231U, 500U));
+}
+
+TEST(ParseKernelStack, ReadsFramesOfEveryKernel) {
+  const auto frames = parse_kernel_stack(
+      "[<0>] request_wait_answer+0x13e/0x210 [fuse]\n[<ffffffff8110a3b0>] do_syscall_64+0x5b/0x1a0\n"
+      "[<0>] nvidia_ioctl+0x1/0x2 [nvidia 0123456789abcdef]\n[<ffffffffffffffff>] 0xffffffffffffffff\n");
+  EXPECT_THAT(frames, ElementsAre(KernelFrame{"request_wait_answer", "fuse"}, KernelFrame{"do_syscall_64", ""},
+                                  KernelFrame{"nvidia_ioctl", "nvidia"}));
+}
+
+TEST(ParseKernelStack, TakesAnything) {
+  EXPECT_THAT(parse_kernel_stack(""), IsEmpty());
+  for (const char* text :
+       {"\n\n", "[<0>]", "[<0>] ", "[<0>] f", "[<0>] +0x1/0x2", "f+0x1/0x2", "[<0>]\nf+0x1/0x2", "[<0> f+0x1", "\0"})
+    EXPECT_THAT(parse_kernel_stack(text), IsEmpty()) << text;
+  EXPECT_THAT(parse_kernel_stack("[<0>] f+0x1/0x2 ["), ElementsAre(KernelFrame{"f", ""}));
+  EXPECT_THAT(parse_kernel_stack("[<0>] f+0x1/0x2 []"), ElementsAre(KernelFrame{"f", ""}));
+  EXPECT_THAT(parse_kernel_stack("[<0>] " + std::string(100000, 'f') + "+0x1/0x2\n"), IsEmpty());
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "[<0>] f+0x1/0x2\n";
+  EXPECT_EQ(parse_kernel_stack(many).size(), 64U);
+}
+
+TEST(ClassifyKernelStack, TheTopmostFrameThatTells) {
+  struct Row {
+    const char* text;
+    StuckIn where;
+  };
+  for (const auto& row :
+       {Row{"", StuckIn::unknown},
+        {"[<0>] os_acquire_semaphore+0x1/0x2 [nvidia]\n", StuckIn::gpu_driver},
+        {"[<0>] msleep+0x1/0x2\n[<0>] os_delay+0x1/0x2 [nvidia]\n", StuckIn::gpu_driver},
+        {"[<0>] uvm_va_space_destroy+0x1/0x2 [nvidia_uvm]\n", StuckIn::gpu_driver},
+        {"[<0>] request_wait_answer+0x1/0x2 [fuse]\n", StuckIn::fuse},
+        {"[<0>] request_wait_answer+0x1/0x2\n", StuckIn::fuse},
+        {"[<0>] __fuse_simple_request+0x1/0x2\n", StuckIn::fuse},
+        {"[<0>] rpc_wait_bit_killable+0x1/0x2 [sunrpc]\n", StuckIn::nfs},
+        {"[<0>] folio_wait_bit_common+0x1/0x2\n[<0>] nfs_file_read+0x1/0x2\n", StuckIn::nfs},
+        {"[<0>] ceph_read+0x1/0x2 [ceph]\n[<0>] nvidia_ioctl+0x1/0x2 [nvidia]\n", StuckIn::other_module},
+        {"[<0>] nvidia_like+0x1/0x2 [nvidia_x]\n", StuckIn::other_module},
+        {"[<0>] io_schedule+0x1/0x2\n[<0>] do_syscall_64+0x1/0x2\n", StuckIn::kernel}})
+    EXPECT_EQ(classify_kernel_stack(parse_kernel_stack(row.text)), row.where) << row.text;
+}
+
+TEST(ParseLoginUid, UnsetIsNobody) {
+  EXPECT_EQ(parse_login_uid("1000"), 1000U);
+  EXPECT_EQ(parse_login_uid("0\n"), 0U);
+  for (const char* text : {"4294967295", "4294967296", "", "-1", "x", "1 2"})
+    EXPECT_FALSE(parse_login_uid(text)) << text;
+}
+
+TEST(ParseFdInfo, KnowsTheExporterOfADmaBuf) {
+  const auto info = parse_fdinfo(
+      "pos:\t0\nflags:\t02000002\nsize:\t4096\ncount:\t2\nexp_name:\tnv_dmabuf\nname:\tx\nexp_name:\tudmabuf\n");
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->exporter, "nv_dmabuf");
+  EXPECT_EQ(parse_fdinfo("flags:\t0\n")->exporter, "");
 }
 
 TEST(ParseListening, TakesListenersOnly) {

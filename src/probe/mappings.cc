@@ -8,6 +8,8 @@
 namespace vacate {
 namespace {
 
+constexpr std::string_view kBuffer = "/dmabuf:";
+
 enum class Status : std::uint8_t { ok, gone, denied, failed };
 
 Status status_of(const Error& error) noexcept {
@@ -73,7 +75,7 @@ class MappingScan::Reader {
     answer.number(static_cast<std::uint32_t>(status == Status::ok ? found.size() : 0));
     if (status != Status::ok) return;
     for (const auto& [node, count] : found) {
-      answer.number(static_cast<std::uint8_t>(node.character));
+      answer.number(static_cast<std::uint8_t>(node.kind));
       answer.number(node.first);
       answer.number(node.second);
       answer.number(static_cast<std::uint32_t>(count));
@@ -111,12 +113,14 @@ class MappingScan::Reader {
 
   MapsMatcher::Identified identify(const MapsLine& line) {
     const auto by_file = nodes_.match_file(line.device, line.inode);
-    if (by_file && !by_file->character) return {by_file, true};
+    if (by_file && by_file->kind == NodeKind::file) return {by_file, true};
     // The device column is that of the file system. Only the link in map_files leads to the file itself (facts.md 3.1);
     // it wants CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. Without them nodes that vacate's own /dev shows are still
     // found.
     const std::string name = "map_files/" + std::string(line.range);
     const auto file = process_->identity(name.c_str());
+    if (file && file->is_typeless() && line.path.starts_with(kBuffer))
+      return {NodeKey{NodeKind::dma_buf, file->device, file->inode}, true};
     if (file) return {nodes_.match(*file), true};
     return {by_file, file.error().code != ErrorCode::gone};
   }
@@ -143,10 +147,13 @@ Mappings MappingScan::finish() {
     const auto status = static_cast<Status>(answer.number<std::uint8_t>());
     const auto rows = answer.count(kRowSize);
     std::vector<MappingHit> hits;
+    bool known_kinds = true;
     for (std::uint32_t i = 0; i < rows; ++i) {
       MappingHit hit;
       hit.pid = pids_[index];
-      hit.node.character = answer.number<std::uint8_t>() != 0;
+      const auto kind = answer.number<std::uint8_t>();
+      known_kinds = known_kinds && kind <= static_cast<std::uint8_t>(NodeKind::dma_buf);
+      hit.node.kind = known_kinds ? static_cast<NodeKind>(kind) : NodeKind::character;
       hit.node.first = answer.number<std::uint64_t>();
       hit.node.second = answer.number<std::uint64_t>();
       hit.count = answer.number<std::uint32_t>();
@@ -155,7 +162,7 @@ Mappings MappingScan::finish() {
     if (status == Status::gone) return;
     if (status == Status::denied) {
       mappings.denied.push_back(pids_[index]);
-    } else if (status != Status::ok || !answer.complete()) {
+    } else if (status != Status::ok || !answer.complete() || !known_kinds) {
       mappings.failed.push_back(pids_[index]);
     } else {
       mappings.hits.insert(mappings.hits.end(), hits.begin(), hits.end());

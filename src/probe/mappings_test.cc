@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-const NodeKey kNode{false, makedev(0, 6), 77};
+const NodeKey kNode{NodeKind::file, makedev(0, 6), 77};
 
 TEST(MapsMatcher, FindsNodesInPiecesOfAnySize) {
   const std::string maps =
@@ -62,14 +62,14 @@ TEST(MappingScan, FindsADeviceMappedByARealProcess) {
   EXPECT_THAT(found.stuck, IsEmpty());
   if (found.hits.empty()) GTEST_SKIP() << "map_files needs CAP_CHECKPOINT_RESTORE";
   EXPECT_EQ(found.hits.front().pid, getpid());
-  EXPECT_EQ(found.hits.front().node, (NodeKey{true, makedev(1, 5), 0}));
+  EXPECT_EQ(found.hits.front().node, (NodeKey{NodeKind::character, makedev(1, 5), 0}));
   munmap(mapped, 4096);
   EXPECT_THAT(MappingScan({getpid()}, by_number).finish().hits, IsEmpty());
 }
 
 TEST(ReferencesFrom, SumsUpAndNames) {
-  DeviceNodes nodes({}, {true, std::nullopt, std::nullopt, std::nullopt});
-  const NodeKey gpu{true, makedev(195, 0), 0};
+  DeviceNodes nodes({}, {});
+  const NodeKey gpu{NodeKind::character, makedev(195, 0), 0};
   std::vector<NodeHit> hits;
   for (int fd = 3; fd < 10; ++fd) hits.push_back({50, 50, fd, gpu});
   hits.push_back({50, 51, 3, gpu});  // the shared table seen again

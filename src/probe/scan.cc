@@ -17,6 +17,7 @@
 #include "os/system_calls.h"
 #include "probe/clients.h"
 #include "probe/details.h"
+#include "probe/hidden_references.h"
 #include "probe/mappings.h"
 #include "probe/pipes.h"
 #include "probe/probe.h"
@@ -75,6 +76,7 @@ class Scanner {
   void ask_driver();
   void add_late_comers();
   void add_gpus_of_nodes();
+  void leave_out_other_buffers();
   void leave_out_own_tool();
   void collect_references();
   [[nodiscard]] std::vector<pid_t> choose_candidates();
@@ -175,16 +177,32 @@ void Scanner::leave_out_own_tool() {
   std::erase_if(mappings_.hits, [&](const MappingHit& hit) { return is_own(hit.pid); });
 }
 
+/// A mapping does not tell whose buffer a dma-buf is; a descriptor of the same buffer does.
+void Scanner::leave_out_other_buffers() {
+  std::set<NodeKey> buffers;
+  for (const auto& hit : walker_->result().hits)
+    if (hit.node.kind == NodeKind::dma_buf) buffers.insert(hit.node);
+  std::erase_if(mappings_.hits, [&](const MappingHit& hit) {
+    return hit.node.kind == NodeKind::dma_buf && !buffers.contains(hit.node);
+  });
+}
+
 void Scanner::collect_references() {
+  leave_out_other_buffers();
   leave_out_own_tool();
   scan_.snapshot.references = references_from(walker_->result().hits, mappings_.hits, nodes_);
 }
 
-/// Holders with everything around them, and whoever is charged: the driver's word alone widens nothing.
+/// Holders with everything around them, and whoever is charged: the driver's word alone widens nothing, nor does a node
+/// that pins no memory.
 std::vector<pid_t> Scanner::choose_candidates() {
   std::vector<pid_t> holders;
-  for (const auto& reference : scan_.snapshot.references) holders.push_back(reference.pid);
+  std::vector<pid_t> others;
+  for (const auto& reference : scan_.snapshot.references)
+    (pins_memory(nodes_.nodes()[reference.node].role) ? holders : others).push_back(reference.pid);
   auto candidates = related_processes(processes(), holders);
+  for (const pid_t pid : others)
+    if (find(pid) != nullptr) candidates.push_back(pid);
   for (const auto& charge : scan_.snapshot.charges)
     if (find(charge.pid) != nullptr) candidates.push_back(charge.pid);
   std::sort(candidates.begin(), candidates.end());
@@ -249,8 +267,10 @@ void Scanner::read_relations() {
   read_pipes({root_, walk.channels, sockets, blind_.everybody_seen(), boot_time_}, processes());
   read_listeners(root_, walk.channels, processes());
   resolve_named_parents(root_, processes());
-  blind_.add_in_flight(find_in_flight(root_, walk.channels, sockets), processes());
+  const auto in_flight = find_in_flight(root_, walk.channels, sockets);
+  blind_.add_in_flight(in_flight, processes());
   blind_.add_rings(walk.rings);
+  scan_.snapshot.hidden_references = hidden_references_from(in_flight.queued, walk.rings, processes());
   std::vector<NodeHit> pinning;
   for (const auto& hit : walk.hits)
     if (pins_memory(nodes_.nodes()[nodes_.index_of(hit.node)].role)) pinning.push_back(hit);

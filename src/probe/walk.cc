@@ -45,11 +45,6 @@ Condition first_condition(const Process& process) noexcept {
 
 int number_of(const char* name) noexcept { return static_cast<int>(parse_unsigned(name).value_or(0)); }
 
-bool names_gpu_node(std::string_view path) noexcept {
-  const auto slash = path.rfind('/');
-  return slash != std::string_view::npos && parse_node_name(path.substr(slash + 1)).has_value();
-}
-
 }  // namespace
 
 std::string descriptor_info_name(const char* fd) { return std::string("fdinfo/") + fd; }
@@ -170,8 +165,14 @@ void Walker::take_descriptor(const ProcDirectory& owner, const ProcDirectory& de
       walk_.channels.push_back({file.inode, table.pid, table.tid, number_of(name), file.is_socket()});
     return;
   }
-  if (file.device == files_.anonymous_device && file.inode != files_.anonymous_inode)
-    take_ring(owner, descriptors, table, name);
+  if (file.device == files_.anonymous_device) {
+    if (file.inode != files_.anonymous_inode) take_ring(owner, descriptors, table, name);
+    return;
+  }
+  if (file.is_typeless()) {
+    take_buffer(owner, descriptors, table, name, file);
+    return;
+  }
   const auto node = nodes_.match(file);
   if (!node) return;
   // O_PATH never reached the driver. Its link has no permission bits; neither has one opened with access mode 3, so
@@ -192,7 +193,19 @@ void Walker::take_ring(const ProcDirectory& owner, const ProcDirectory& descript
   const auto info = text ? parse_fdinfo(*text) : std::nullopt;
   if (!info) return;
   for (const auto& path : info->user_files)
-    if (names_gpu_node(path)) walk_.rings.push_back({table.pid, number_of(name), path});
+    if (ends_in_node_name(path)) walk_.rings.push_back({table.pid, number_of(name), path});
+}
+
+/// A buffer of the driver, exported: of no device number, told by its exporter (facts.md 2.2.7).
+void Walker::take_buffer(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
+                         const FileIdentity& file) {
+  static constexpr std::string_view kLink = "/dmabuf:", kExporter = "nv_dmabuf";
+  const auto link = descriptors.read_link(name);
+  if (!link || !link->starts_with(kLink)) return;
+  const auto text = owner.read(descriptor_info_name(name).c_str());
+  const auto info = text ? parse_fdinfo(*text) : std::nullopt;
+  if (info && info->exporter == kExporter)
+    walk_.hits.push_back({table.pid, table.tid, number_of(name), {NodeKind::dma_buf, file.device, file.inode}});
 }
 
 bool Walker::note_failure(pid_t pid, const Error& error) {

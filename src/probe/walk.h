@@ -81,6 +81,8 @@ class Walker {
   bool walk_table(const ProcDirectory& owner, Table table);
   void take_descriptor(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
                        const FileIdentity& file);
+  void take_buffer(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
+                   const FileIdentity& file);
   void take_ring(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name);
   bool note_failure(pid_t pid, const Error& error);
 
