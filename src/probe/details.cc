@@ -13,6 +13,7 @@ namespace vacate {
 namespace {
 
 constexpr std::size_t kLongestCommandLine = std::size_t{128} << 10U;
+constexpr std::size_t kLargestStack = 65536;
 
 double seconds_of(clockid_t clock) noexcept {
   timespec now{};
@@ -98,6 +99,8 @@ bool DetailReader::read(Process& process) {
   process.started = boot_time_ + static_cast<double>(process.key.start_ticks) / ticks_a_second_;
   const auto cgroup = directory->read("cgroup", 65536);
   process.cgroup = cgroup ? parse_cgroup(*cgroup) : std::string();
+  const auto login = directory->read("loginuid", 32);
+  process.login_uid = login ? parse_login_uid(*login) : std::nullopt;
 
   char thread_state = '?';
   std::optional<ProcDirectory> thread;
@@ -133,7 +136,9 @@ Condition DetailReader::condition_of(const Process& before, const Process& now, 
   if (is_gone(now) && now.threads <= 1) return Condition::zombie;
   if (status.core_dumping) return Condition::dumping_core;
   if (now.exiting) return Condition::exiting;
-  if (now.wchan == "__refrigerator" || frozen_.is_frozen(now.cgroup)) return Condition::frozen;
+  // Frozen by version 1 of the cgroups, by version 2 (facts.md 3.5).
+  if (now.wchan == "__refrigerator" || now.wchan == "do_freezer_trap" || frozen_.is_frozen(now.cgroup))
+    return Condition::frozen;
   if (now.state == 'Z') return thread_state == 'D' ? Condition::stuck : Condition::zombie_leader;
   if (now.state == 'T') return Condition::stopped;
   if (now.state == 't') return Condition::traced;
@@ -141,6 +146,53 @@ Condition DetailReader::condition_of(const Process& before, const Process& now, 
   // (facts.md 3.6).
   if (now.state == 'D' && before.state == 'D' && now.wchan != "kernel_clone") return Condition::stuck;
   return Condition::running;
+}
+
+bool waits_in_kernel(const Process& process) noexcept {
+  return process.condition == Condition::stuck || (process.condition == Condition::exiting && !process.wchan.empty());
+}
+
+KernelStackScan::KernelStackScan(std::vector<pid_t> pids)
+    : pids_(std::move(pids)), pass_("vacate-stack", pids_.size(), [this](std::size_t index, FrameWriter& answer) {
+        const pid_t pid = pids_[index];
+        const auto root = ProcDirectory::open_root();
+        auto task = root ? root->open(pid) : Result<ProcDirectory>(root.error());
+        auto stat = task ? task->stat() : Result<ProcStat>(task.error());
+        if (stat && stat->state == 'Z') {
+          const auto live = find_live_thread(*task, pid);
+          auto thread = live ? task->open(("task/" + std::to_string(live->tid)).c_str())
+                             : Result<ProcDirectory>(Error{ErrorCode::gone, ""});
+          task = std::move(thread);
+          stat = task ? task->stat() : Result<ProcStat>(task.error());
+        }
+        const auto text = task ? task->read("stack", kLargestStack) : Result<std::string>(task.error());
+        answer.number(static_cast<std::uint8_t>(stat ? stat->state : '?'));
+        answer.text(text ? *text : std::string());
+      }) {}
+
+std::map<pid_t, KernelLook> KernelStackScan::finish() {
+  std::map<pid_t, KernelLook> looks;
+  (void)pass_.finish([&](std::size_t index, std::string_view bytes) {
+    FrameReader answer(bytes);
+    KernelLook look;
+    look.state = static_cast<char>(answer.number<std::uint8_t>());
+    look.frames = parse_kernel_stack(answer.text());
+    if (answer.complete()) looks[pids_[index]] = std::move(look);
+  });
+  return looks;
+}
+
+void apply_look(const KernelLook& look, Process& process) {
+  if (look.state != 'D' && process.condition == Condition::stuck) {
+    // It was a moment of two after all.
+    process.condition = process.state == 'Z' ? Condition::zombie_leader : Condition::running;
+    process.wchan.clear();
+    return;
+  }
+  if (look.frames.empty()) return;
+  process.kernel_frame = look.frames.front().function;
+  process.kernel_module = look.frames.front().module;
+  process.stuck_in = classify_kernel_stack(look.frames);
 }
 
 CommandLineScan::CommandLineScan(std::vector<pid_t> pids)

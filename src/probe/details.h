@@ -51,6 +51,30 @@ class DetailReader {
   double ticks_a_second_ = 100;
 };
 
+/// Does it wait uninterruptibly, so that its kernel stack tells what for?
+[[nodiscard]] bool waits_in_kernel(const Process& process) noexcept;
+
+/// A last look at such a process, or at the thread that is left of it.
+struct KernelLook {
+  char state = '?';                 ///< letter of stat
+  std::vector<KernelFrame> frames;  ///< topmost first; empty where they may not be read (root only)
+};
+
+/// Kernel stacks, read in an expendable child: reading one takes a lock that a target stuck in exec never gives back.
+class KernelStackScan {
+ public:
+  explicit KernelStackScan(std::vector<pid_t> pids);
+  /// By pid; none where reading blocked.
+  [[nodiscard]] std::map<pid_t, KernelLook> finish();
+
+ private:
+  std::vector<pid_t> pids_;
+  ExpendablePass pass_;
+};
+
+/// Fills frame, module and whose they are. One that waits no more was not stuck.
+void apply_look(const KernelLook& look, Process& process);
+
 /// argv of many processes, read in an expendable child beside whatever the caller does.
 class CommandLineScan {
  public:

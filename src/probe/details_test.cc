@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/details.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
+#include <thread>
 
 #include "os/host.h"
 #include "os/process_ref.h"
@@ -109,6 +115,179 @@ TEST_F(Details, CommandLinesAreReadAndTheParentInThemResolved) {
   processes[0].key.start_ticks = process.key.start_ticks + 1;
   resolve_named_parents(root_, processes);
   EXPECT_FALSE(processes[1].named_parent_alive);
+}
+
+/// A child that runs `work` and never returns from it; ended with the test.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& work) : pid_(fork()) {
+    if (pid_ != 0) return;
+    work();
+    for (;;) pause();
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { end(); }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void end() {
+    if (pid_ <= 0) return;
+    if (const auto ref = ProcessRef::open(pid_)) (void)ref->send_signal(SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+/// Waits until /proc says `state` of `pid`.
+bool reaches(const ProcDirectory& root, pid_t pid, char state) {
+  for (int i = 0; i < 1000; ++i) {
+    const auto directory = root.open(pid);
+    const auto stat = directory ? directory->stat() : Result<ProcStat>(directory.error());
+    if (stat && stat->state == state) return true;
+    usleep(5000);
+  }
+  return false;
+}
+
+TEST_F(Details, TracedIsSeen) {
+  const Child traced([] {
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    (void)raise(SIGUSR1);
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(traced.pid(), &status, 0), traced.pid());
+  ASSERT_TRUE(WIFSTOPPED(status));
+  DetailReader reader(root_, Users::read());
+  auto process = walked(root_, traced.pid());
+  ASSERT_TRUE(reader.read(process));
+  EXPECT_EQ(process.condition, Condition::traced);
+}
+
+TEST_F(Details, AParentInVforkIsNotStuck) {
+  const Child parent([] {
+    if (syscall(SYS_vfork) == 0) {  // NOLINT: the child shares the stack and does nothing with it
+      for (;;) pause();
+    }
+  });
+  // Making the child can wait in D as well, elsewhere.
+  for (int i = 0; i < 1000 && root_.open(parent.pid())->read("wchan").value_or("") != "kernel_clone"; ++i) usleep(5000);
+  ASSERT_TRUE(reaches(root_, parent.pid(), 'D'));
+  DetailReader reader(root_, Users::read());
+  auto process = walked(root_, parent.pid());
+  ASSERT_TRUE(reader.read(process));
+  EXPECT_EQ(process.state, 'D');
+  EXPECT_EQ(process.condition, Condition::running);
+  EXPECT_FALSE(waits_in_kernel(process));
+  // What it vforked holds it up: ended with it.
+  const auto all = list_numbers(root_, *std::make_unique<DirectoryReader>());
+  ASSERT_TRUE(all);
+  for (const pid_t pid : *all) {
+    const auto directory = root_.open(pid);
+    const auto stat = directory ? directory->stat() : Result<ProcStat>(directory.error());
+    if (!stat || stat->ppid != parent.pid()) continue;
+    if (const auto ref = ProcessRef::open(pid)) (void)ref->send_signal(SIGKILL);
+  }
+}
+
+TEST_F(Details, AZombieLeaderIsSeenThroughItsThread) {
+  const Child leader([] {
+    std::thread([] {
+      for (;;) pause();
+    }).detach();
+    syscall(SYS_exit, 0);
+  });
+  ASSERT_TRUE(reaches(root_, leader.pid(), 'Z'));
+  DetailReader reader(root_, Users::read());
+  auto process = walked(root_, leader.pid());
+  ASSERT_TRUE(reader.read(process));
+  EXPECT_EQ(process.condition, Condition::zombie_leader);
+  EXPECT_FALSE(is_gone(process));
+  EXPECT_TRUE(process.exe.known());
+}
+
+/// A control group of its own below `parent`, removed with it.
+class Cgroup {
+ public:
+  explicit Cgroup(const std::string& parent) : path_(parent + "/vacate-test-" + std::to_string(getpid())) {
+    made_ = mkdir(path_.c_str(), 0755) == 0;
+  }
+  Cgroup(const Cgroup&) = delete;
+  Cgroup& operator=(const Cgroup&) = delete;
+  ~Cgroup() {
+    for (int i = 0; made_ && i < 200 && rmdir(path_.c_str()) != 0; ++i) usleep(10000);
+  }
+  [[nodiscard]] bool made() const { return made_; }
+  [[nodiscard]] bool write(const char* file, const std::string& text) const {
+    const UniqueFd fd(open((path_ + "/" + file).c_str(), O_WRONLY | O_CLOEXEC));
+    return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  }
+  [[nodiscard]] bool reads(const char* file, std::string_view text) const {
+    for (int i = 0; i < 500; ++i) {
+      const auto content = read_file((path_ + "/" + file).c_str(), 4096);
+      if (content && content->find(text) != std::string::npos) return true;
+      usleep(10000);
+    }
+    return false;
+  }
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+TEST_F(Details, FrozenByVersionTwoIsSeen) {
+  const auto mount = parse_cgroup2_mount(read_file("/proc/self/mountinfo").value_or(""));
+  if (mount.empty()) GTEST_SKIP() << "no control groups of version 2 here";
+  const Cgroup group(mount);
+  if (!group.made()) GTEST_SKIP() << "no control group can be made here";
+  Child child([] {});
+  ASSERT_TRUE(group.write("cgroup.procs", std::to_string(child.pid())));
+  ASSERT_TRUE(group.write("cgroup.freeze", "1"));
+  ASSERT_TRUE(group.reads("cgroup.events", "frozen 1"));
+  DetailReader reader(root_, Users::read());
+  auto process = walked(root_, child.pid());
+  ASSERT_TRUE(reader.read(process));
+  EXPECT_EQ(process.condition, Condition::frozen);
+  child.end();
+}
+
+TEST_F(Details, FrozenByVersionOneIsSeen) {
+  static constexpr const char* kFreezer = "/sys/fs/cgroup/freezer";
+  if (access((std::string(kFreezer) + "/cgroup.procs").c_str(), W_OK) != 0)
+    GTEST_SKIP() << "no freezer of version 1 here";
+  const Cgroup group(kFreezer);
+  if (!group.made()) GTEST_SKIP() << "no control group can be made here";
+  Child child([] {});
+  ASSERT_TRUE(group.write("cgroup.procs", std::to_string(child.pid())));
+  ASSERT_TRUE(group.write("freezer.state", "FROZEN"));
+  ASSERT_TRUE(group.reads("freezer.state", "FROZEN"));
+  ASSERT_TRUE(reaches(root_, child.pid(), 'D'));
+  DetailReader reader(root_, Users::read());
+  auto process = walked(root_, child.pid());
+  const bool read = reader.read(process);
+  ASSERT_TRUE(group.write("freezer.state", "THAWED"));  // a KILL stays pending until then
+  ASSERT_TRUE(read);
+  EXPECT_EQ(process.condition, Condition::frozen);
+  child.end();
+}
+
+TEST(ApplyLook, TellsWhereItIsStuckAndUndoesAMoment) {
+  Process process;
+  process.state = 'D';
+  process.condition = Condition::stuck;
+  process.wchan = "request_wait_answer";
+  apply_look({'D', {{"request_wait_answer", "fuse"}, {"do_syscall_64", ""}}}, process);
+  EXPECT_EQ(process.condition, Condition::stuck);
+  EXPECT_EQ(process.kernel_frame, "request_wait_answer");
+  EXPECT_EQ(process.kernel_module, "fuse");
+  EXPECT_EQ(process.stuck_in, StuckIn::fuse);
+  apply_look({'D', {}}, process);
+  EXPECT_EQ(process.kernel_frame, "request_wait_answer");
+  apply_look({'S', {}}, process);
+  EXPECT_EQ(process.condition, Condition::running);
+  EXPECT_EQ(process.wchan, "");
 }
 
 }  // namespace

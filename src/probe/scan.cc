@@ -82,6 +82,7 @@ class Scanner {
   [[nodiscard]] std::vector<pid_t> choose_candidates();
   void read_candidates();
   [[nodiscard]] bool read_candidate(Process& process, DetailReader& reader);
+  void read_kernel_stacks(const std::vector<pid_t>& pinned);
   void drop(const std::set<pid_t>& gone);
   void read_relations();
   void note_hidden();
@@ -240,11 +241,20 @@ void Scanner::read_candidates() {
     if (!argv.known() && argv.reason() == Unknown::timed_out) blind_.add_stuck_argv(pid);
     find(pid)->argv = std::move(argv);
   }
+  read_kernel_stacks(pinned);
   for (const pid_t pid : pinned) {
     const auto* pin = scan_.pins.find(find(pid)->key);
     if (pin == nullptr || !pin->prove_alive()) gone.insert(pid);
   }
   drop(gone);
+}
+
+void Scanner::read_kernel_stacks(const std::vector<pid_t>& pinned) {
+  std::vector<pid_t> waiting;
+  for (const pid_t pid : pinned)
+    if (waits_in_kernel(*find(pid))) waiting.push_back(pid);
+  if (waiting.empty()) return;
+  for (const auto& [pid, look] : KernelStackScan(waiting).finish()) apply_look(look, *find(pid));
 }
 
 /// Ended, or somebody else by now: neither the process nor what it held is there any more.
