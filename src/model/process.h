@@ -101,6 +101,7 @@ struct Process {
   /// Who logged in, whatever became of the process since (/proc/PID/loginuid); nothing for daemons and where the kernel
   /// keeps none.
   std::optional<uid_t> login_uid;
+  std::string login_user;  ///< name of login_uid, or its number; empty without one
 
   bool operator==(const Process&) const = default;
 };

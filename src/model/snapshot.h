@@ -53,11 +53,14 @@ struct ServiceUnit {
   std::string sub_state;     ///< "running", "exited", ...
   pid_t main_pid = 0;        ///< in the scan's pid namespace; 0: none
   std::string restart;       ///< "no", "always", "on-failure", ...
+  /// When it last left inactive or failed, in seconds since the epoch (InactiveExitTimestamp): what started later than
+  /// that is no leftover of an activation before.
+  Reading<double> activated;
   bool operator==(const ServiceUnit&) const = default;
 };
 
-/// What the service manager said about the units of candidates. A unit that was asked for and is not here could not be
-/// asked about: unknown, never gone.
+/// What the service manager said about the units of candidates (Origin::service). A unit that was asked for and is not
+/// here could not be asked about: unknown, never gone.
 struct ServiceManager {
   Reading<bool> answered;          ///< false: no manager runs here; unknown: why nobody could say
   std::vector<ServiceUnit> units;  ///< by name
@@ -66,7 +69,7 @@ struct ServiceManager {
 
 /// Does a container or job that a control group names still exist, as far as its own runtime says?
 struct Existence {
-  std::string id;
+  std::string id;  ///< Origin::container or Origin::slurm_job
   Reading<bool> exists;
   std::string source;  ///< who said so, for people
   bool operator==(const Existence&) const = default;

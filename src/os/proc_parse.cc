@@ -3,10 +3,12 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
 #include "base/text.h"
+#include "model/origin.h"
 
 namespace vacate {
 namespace {
@@ -172,27 +174,31 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
 }
 
 std::string parse_cgroup(std::string_view text) {
-  static constexpr std::array<std::string_view, 3> kTelling = {"name=systemd", "memory", "pids"};
-  std::string_view unified;
-  std::array<std::string_view, 3> named;
+  // In the order of how much they tell. The ones after pids are only looked at for a container or a job.
+  static constexpr std::array<std::string_view, 8> kTelling = {"",        "name=systemd", "memory",  "pids",
+                                                               "freezer", "cpuset",       "devices", "cpu"};
+  static constexpr std::size_t kUsual = 4;
+  std::array<std::string_view, kTelling.size()> paths;
   while (!text.empty()) {
     const auto line = take_line(text);
     const auto first = line.find(':');
     const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos || !parse_unsigned(line.substr(0, first))) continue;
-    const auto controllers = line.substr(first + 1, second - first - 1);
-    const auto path = line.substr(second + 1);
-    if (controllers.empty()) unified = path;
-    for (const auto controller : split(controllers, ',')) {
+    for (const auto controller : split(line.substr(first + 1, second - first - 1), ',')) {
       for (std::size_t i = 0; i < kTelling.size(); ++i)
-        if (controller == kTelling.at(i)) named.at(i) = path;
+        if (controller == kTelling.at(i)) paths.at(i) = line.substr(second + 1);
     }
   }
-  if (!unified.empty() && unified != "/") return std::string(unified);
-  for (const auto path : named)
-    if (!path.empty() && path != "/") return std::string(path);
-  if (!unified.empty()) return std::string(unified);
-  return named.at(0).empty() && named.at(1).empty() && named.at(2).empty() ? std::string{} : std::string("/");
+  // Slurm and others make cgroups in some v1 hierarchies only: systemd's own then shows the daemon that started the
+  // job, and taken for the job's service that daemon's restart would look like the end of the job.
+  for (const auto path : paths) {
+    const auto origin = parse_origin(path);
+    if (origin.container || origin.job) return std::string(path);
+  }
+  for (std::size_t i = 0; i < kUsual; ++i)
+    if (!paths.at(i).empty() && paths.at(i) != "/") return std::string(paths.at(i));
+  const bool has_any = std::any_of(paths.begin(), paths.begin() + kUsual, [](auto path) { return !path.empty(); });
+  return has_any ? "/" : "";
 }
 
 std::vector<std::uint32_t> parse_character_majors(std::string_view text, std::string_view name) {

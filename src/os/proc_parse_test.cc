@@ -132,6 +132,17 @@ TEST(ParseCgroup, PrefersTheUnifiedOne) {
   for (const char* text : {"", "\n", "x", "0:", "x::/u", "::"}) EXPECT_EQ(parse_cgroup(text), "") << text;
 }
 
+TEST(ParseCgroup, PrefersWhatNamesAJobOrAContainer) {
+  EXPECT_EQ(parse_cgroup("9:freezer:/slurm/uid_1000/job_7/step_0\n4:memory:/slurm/uid_1000/job_7/step_0/task_0\n"
+                         "1:name=systemd:/system.slice/slurmd.service\n0::/system.slice/slurmd.service\n"),
+            "/slurm/uid_1000/job_7/step_0/task_0");
+  EXPECT_EQ(parse_cgroup("9:freezer:/slurm/uid_1000/job_7/step_0\n1:name=systemd:/system.slice/slurmd.service\n"),
+            "/slurm/uid_1000/job_7/step_0");
+  const std::string docker = "/docker/" + std::string(64, 'a');
+  EXPECT_EQ(parse_cgroup("4:memory:" + docker + "\n1:name=systemd:/system.slice/docker.service\n0::/\n"), docker);
+  EXPECT_EQ(parse_cgroup("9:freezer:/x\n1:name=systemd:/\n"), "/") << "a freezer's cgroup alone tells nothing";
+}
+
 TEST(ParseDevices, FindsCharacterMajorsOnly) {
   static constexpr std::string_view kDevices =
       "Character devices:\n  1 mem\n195 nvidia\n195 nvidiactl\n511 nvidia-uvm\n510 nvidia-uvm-x\n\nBlock devices:\n  8 "

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "model/origin.h"
 
 namespace vacate {
 namespace {
@@ -57,17 +56,6 @@ TEST(Format, ElideEndCutsWideCharactersWhole) {
 TEST(Format, ColourOnlyWhereAsked) {
   EXPECT_EQ(painted("x", Paint::bad, {80, Colour::no}), "x");
   EXPECT_EQ(painted("x", Paint::bad, {80, Colour::yes}), "\x1b[31mx\x1b[0m");
-}
-
-TEST(Origin, ReadsThePath) {
-  const std::string id(64, 'a');
-  EXPECT_EQ(parse_origin("/system.slice/llm.service").unit, "llm.service");
-  EXPECT_EQ(parse_origin("/system.slice/docker-" + id + ".scope").container, id);
-  EXPECT_EQ(parse_origin("/kubepods/pod1/" + id).container, id);
-  EXPECT_EQ(parse_origin("/user.slice/user-0.slice/session-3.scope").session, "3");
-  EXPECT_EQ(parse_origin("/system.slice/slurmstepd.scope/job_17/step_0").slurm_job, "17");
-  EXPECT_EQ(parse_origin("/job_x"), Origin{});
-  EXPECT_EQ(parse_origin(""), Origin{});
 }
 
 }  // namespace
