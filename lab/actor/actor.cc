@@ -96,6 +96,7 @@ void Actor::start() {
   policy.slot = index_;
   policy.on_term = plan_.on_term;
   policy.parent = mine().parent_pid.load();
+  set_own_namespace(mine().ns.load());
   set_signal_policy(policy);
   install_handlers();
   // Changing users makes a process undumpable, which exec undoes; a fork without exec has to do it itself.
@@ -146,12 +147,14 @@ void Actor::fork_copies() {
     if (slot == kNoSlot) return;
     board_.slot(slot).plan_at = mine().plan_at;
     board_.slot(slot).plan_size = mine().plan_size;
+    board_.slot(slot).ns.store(mine().ns.load());
     const SignalsBlocked blocked;
     if (fork() != 0) continue;
     index_ = slot;
     copies_ = 0;
     holdings_.children.clear();
-    mine().pid.store(getpid());
+    if (mine().ns.load() == kNoSlot) mine().pid.store(getpid());
+    mine().own_pid.store(getpid());
     mine().parent_pid.store(getppid());
     set_signal_policy({board_, index_, plan_.on_term, getppid()});
     watch_parent();

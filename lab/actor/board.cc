@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace lab {
@@ -17,6 +18,15 @@ namespace {
 using vacate::Result;
 using vacate::system_error;
 using vacate::UniqueFd;
+
+std::atomic<std::uint32_t> own_namespace{kNoSlot};  // of this process; handlers have no other way to find it
+
+/// The number of a process in the caller's pid namespace; 0: it has none, or none is known.
+pid_t number_here(const Slot& slot) noexcept {
+  const std::uint32_t here = own_namespace.load();
+  if (here == kNoSlot) return slot.pid.load();
+  return slot.ns.load() == here ? slot.own_pid.load() : 0;
+}
 
 /// A wait status as waitpid gives it, from what waitid says.
 std::int32_t wait_status(const siginfo_t& info) noexcept {
@@ -39,7 +49,7 @@ void reap_known(const Board& board) noexcept {
   const std::uint32_t count = board.count();
   for (std::uint32_t i = 0; i < count; ++i) {
     Slot& slot = board.slot(i);
-    const pid_t pid = slot.pid.load();
+    const pid_t pid = number_here(slot);
     if (pid <= 0 || slot.status.load() != kNoStatus || stays_zombie(&slot)) continue;
     siginfo_t info{};
     if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid) {
@@ -66,7 +76,7 @@ Result<Board> Board::map(int fd) {
 
 Slot* Board::find(pid_t pid) const noexcept {
   for (std::uint32_t i = count(); i-- > 0;) {
-    if (slot(i).pid.load() == pid && slot(i).status.load() == kNoStatus) return &slot(i);
+    if (number_here(slot(i)) == pid && slot(i).status.load() == kNoStatus) return &slot(i);
   }
   return nullptr;
 }
@@ -81,6 +91,7 @@ std::uint32_t Board::add(std::string_view name, SlotKind kind, std::uint32_t par
   fresh.kind.store(kind);
   fresh.parent.store(parent);
   fresh.status.store(kNoStatus);
+  fresh.ns.store(kNoSlot);
   const std::size_t length = std::min(name.size(), sizeof fresh.name - 1);
   std::memcpy(fresh.name, name.data(), length);
   return index;
@@ -114,6 +125,8 @@ void Board::fail(std::uint32_t index, std::string_view why) const noexcept {
   enter(index, Phase::failed);
   _exit(125);
 }
+
+void set_own_namespace(std::uint32_t first) noexcept { own_namespace.store(first); }
 
 void reap_children(const Board& board) noexcept {
   for (;;) {

@@ -49,10 +49,14 @@ struct Slot {
   std::atomic<std::uint32_t> adopted;       ///< detached: the intermediate parent is gone
   std::atomic<std::uint32_t> turn;          ///< take your final state (zombie, stopped, ..)
   std::atomic<std::uint32_t> go;            ///< command: exec now
-  std::atomic<std::int32_t> pid;            ///< in the machine, written by the process itself; 0 before
-  std::atomic<std::int32_t> parent_pid;
-  std::atomic<std::int32_t> group;                            ///< process group when ready
-  std::atomic<std::int32_t> status;                           ///< wait status, written before it is reaped
+  std::atomic<std::int32_t> pid;            ///< in the machine; 0 before. In a child pid namespace others find it out
+  std::atomic<std::int32_t> parent_pid;     ///< in its own pid namespace, as the next one
+  std::atomic<std::int32_t> own_pid;        ///< written by the process itself
+  std::atomic<std::uint32_t> ns;            ///< slot of the first process of its pid namespace; kNoSlot: the machine's
+  std::atomic<std::int32_t> wanted_pid;     ///< the number it is to get in its own pid namespace; 0: any
+  std::atomic<std::int32_t> died_by;  ///< first process of a namespace: the signal that it ended by in its own way
+  std::atomic<std::int32_t> group;    ///< process group when ready
+  std::atomic<std::int32_t> status;   ///< wait status, written before it is reaped
   std::array<std::atomic<std::uint32_t>, kSignals> received;  ///< signals sent by processes and handled
   std::uint64_t plan_at, plan_size;                           ///< packed orders in the arena
   char name[128];
@@ -79,7 +83,8 @@ class Board {
   [[nodiscard]] Region& region() const noexcept { return *region_; }
   [[nodiscard]] Slot& slot(std::uint32_t index) const noexcept { return region_->slot[index]; }
   [[nodiscard]] std::uint32_t count() const noexcept { return region_->slots.load(); }
-  /// The slot of the process that has `pid` now and whose end nobody has recorded; nullptr: not one of ours.
+  /// The slot of the process that has `pid` in the caller's pid namespace now and whose end nobody has recorded;
+  /// nullptr: not one of ours.
   [[nodiscard]] Slot* find(pid_t pid) const noexcept;
 
   /// A new slot with this name; kNoSlot when the board is full.
@@ -101,6 +106,10 @@ class Board {
   explicit Board(Region* region) : region_(region) {}
   Region* region_ = nullptr;
 };
+
+/// Says in whose pid namespace the calling process is, as Slot::ns: what it is told of its children is in those
+/// numbers.
+void set_own_namespace(std::uint32_t first) noexcept;
 
 /// Reaps ended children of the calling process, each after its status is on the board; zombies that are to stay are
 /// left. May be called from a signal handler.

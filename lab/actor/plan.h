@@ -42,7 +42,8 @@ struct ActorPlan {
   std::vector<std::string> env;  ///< NAME=value, all of it
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  std::string cgroup;  ///< directory to join; empty: the parent's
+  std::string cgroup;        ///< directory to join; empty: the parent's
+  std::string proc_options;  ///< of the /proc of a new pid namespace
   bool new_session = false;
   bool new_group = false;
   bool detached = false;
@@ -147,9 +148,9 @@ void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const
 template <class Archive>
 void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const ActorPlan, ActorPlan>& p) {
   using A = ActorPlan;
-  visit_all(a, p, &A::argv, &A::title, &A::exe, &A::env, &A::uid, &A::gid, &A::cgroup, &A::new_session, &A::new_group,
-            &A::detached, &A::subreaper, &A::pipe, &A::fork_only, &A::exits_with_parent, &A::listen, &A::on_term,
-            &A::slow_ms, &A::state, &A::holds);
+  visit_all(a, p, &A::argv, &A::title, &A::exe, &A::env, &A::uid, &A::gid, &A::cgroup, &A::proc_options,
+            &A::new_session, &A::new_group, &A::detached, &A::subreaper, &A::pipe, &A::fork_only, &A::exits_with_parent,
+            &A::listen, &A::on_term, &A::slow_ms, &A::state, &A::holds);
 }
 template <class Archive>
 void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const CommandPlan, CommandPlan>& p) {

@@ -52,7 +52,8 @@ void on_signal(int sig, siginfo_t* info, void* /*context*/) {
   const int saved = errno;
   if (sig == SIGCHLD) {
     reap_children(policy.board);
-  } else if (sig == parent_ended_signal() && getppid() != policy.parent) {
+  } else if (sig == parent_ended_signal() && (getppid() != policy.parent || policy.parent == 0)) {
+    // A parent in another pid namespace is 0, before and after.
     _exit(0);
   } else if (is_fault(sig) && info->si_code > 0) {
     die_by(sig);  // a defect of the lab: let it be seen
@@ -105,6 +106,7 @@ void die_by(int sig) noexcept {
   sigaddset(&only, sig);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   syscall(SYS_tgkill, getpid(), gettid(), sig);
+  policy.board.slot(policy.slot).died_by.store(sig);
   _exit(128 + sig);  // a signal whose default is to be ignored, or pid 1 of a namespace
 }
 

@@ -6,14 +6,18 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -64,6 +68,26 @@ void leave_private_mounts(const Child& child, const Parent& parent) {
   child.must(machine && setns(machine.get(), CLONE_NEWNS) == 0, "back to the machine's mounts");
 }
 
+/// A first process of a pid namespace gets a /proc of that; whoever enters the namespace sees what the first sees.
+void enter_mounts(const Child& child, const Board& board, std::uint32_t index, const std::string& options) {
+  const Slot& slot = board.slot(index);
+  const std::uint32_t first = slot.ns.load();
+  if (first == board.slot(slot.parent.load()).ns.load()) return;
+  if (first != index) {
+    const std::string path = "/proc/" + std::to_string(board.slot(first).pid.load()) + "/ns/mnt";
+    const UniqueFd theirs(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    child.must(theirs && setns(theirs.get(), CLONE_NEWNS) == 0, "entering " + path);
+    return;
+  }
+  child.must(unshare(CLONE_NEWNS) == 0, "mount namespace");
+  child.must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private mounts");
+  const UniqueFd driver(open("/proc/driver", O_PATH | O_DIRECTORY | O_CLOEXEC));  // about to be mounted over
+  const char* data = options.empty() ? nullptr : options.c_str();
+  child.must(driver && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, data) == 0, "/proc of its own");
+  const std::string shown = "/proc/self/fd/" + std::to_string(driver.get());
+  child.must(mount(shown.c_str(), "/proc/driver", nullptr, MS_BIND, nullptr) == 0, "/proc/driver");
+}
+
 /// Puts the actor program over `exe` for this process and its descendants only; the rest of the machine has the real
 /// file.
 void bind_program(const Child& child, const std::string& exe) {
@@ -105,9 +129,7 @@ void arrange_descriptors(const Child& child, std::uint32_t slot, UniqueFd& birth
   if (birth) child.must(dup2(birth.get(), kBirthFd) == kBirthFd, "birth pipe");
 }
 
-[[noreturn]] void exec_actor(const Child& child, const Parent& parent, std::uint32_t slot, ActorPlan plan,
-                             UniqueFd birth) {
-  leave_private_mounts(child, parent);
+[[noreturn]] void exec_actor(const Child& child, std::uint32_t slot, ActorPlan plan, UniqueFd birth) {
   if (!plan.exe.empty()) bind_program(child, plan.exe);
   arrange_descriptors(child, slot, birth);
   become_user(child, plan.uid, plan.gid);
@@ -115,6 +137,20 @@ void arrange_descriptors(const Child& child, std::uint32_t slot, UniqueFd& birth
   const std::string program = plan.exe.empty() ? kActorPath : plan.exe;
   execve(program.c_str(), pointers(plan.argv).data(), pointers(plan.env).data());
   child.fail(system_error(program).message);
+}
+
+/// Leaves its numbers on the board. In a child pid namespace it cannot know that of the machine: whoever is outside
+/// does.
+void tell_numbers(const Board& board, std::uint32_t index) {
+  Slot& slot = board.slot(index);
+  set_own_namespace(slot.ns.load());
+  if (slot.ns.load() == kNoSlot) slot.pid.store(getpid());
+  slot.own_pid.store(getpid());
+  board.announce();
+  while (slot.pid.load() == 0) {
+    const std::uint32_t seen = slot.word.load();
+    if (slot.pid.load() == 0) futex_wait(slot.word, seen, Deadline::never());
+  }
 }
 
 /// Runs in the new process, under blocked signals.
@@ -125,7 +161,7 @@ void enter_actor(const Parent& parent, std::uint32_t index, ActorPlan plan, Uniq
   policy.board = parent.board;
   policy.slot = index;
   set_signal_policy(policy);
-  slot.pid.store(getpid());
+  tell_numbers(parent.board, index);
   while (plan.detached && slot.adopted.load() == 0) {
     const std::uint32_t seen = slot.word.load();
     if (slot.adopted.load() == 0) futex_wait(slot.word, seen, Deadline::never());
@@ -133,7 +169,9 @@ void enter_actor(const Parent& parent, std::uint32_t index, ActorPlan plan, Uniq
   slot.parent_pid.store(getppid());
   parent.board.enter(index, Phase::forked);
   set_relations(child, plan);
-  if (!plan.fork_only) exec_actor(child, parent, index, std::move(plan), std::move(birth));
+  if (!plan.fork_only) leave_private_mounts(child, parent);
+  enter_mounts(child, parent.board, index, plan.proc_options);
+  if (!plan.fork_only) exec_actor(child, index, std::move(plan), std::move(birth));
   become_user(child, plan.uid, plan.gid);
   go_on(index, std::move(plan), std::move(birth));
   _exit(125);
@@ -147,10 +185,11 @@ void take_terminal(const Child& child) {
 [[noreturn]] void enter_command(const Parent& parent, std::uint32_t index, CommandPlan plan) {
   const Child child(parent.board, index);
   Slot& slot = parent.board.slot(index);
-  slot.pid.store(getpid());
+  tell_numbers(parent.board, index);
   slot.parent_pid.store(getppid());
   if (plan.job) child.must(setpgid(0, 0) == 0, "setpgid");
   leave_private_mounts(child, parent);
+  enter_mounts(child, parent.board, index, "");
   redirect(child, plan.tty.empty() ? plan.in : plan.tty, plan.tty.empty() ? O_RDONLY : O_RDWR, 0);
   redirect(child, plan.tty.empty() ? plan.out : plan.tty, O_RDWR | O_APPEND, 1);
   redirect(child, plan.tty.empty() ? plan.err : plan.tty, O_RDWR | O_APPEND, 2);
@@ -170,6 +209,65 @@ void take_terminal(const Child& child) {
   const std::string why = system_error(plan.argv.front()).message + "\n";
   (void)!write(2, why.data(), why.size());
   _exit(127);
+}
+
+/// Makes the calling process's next children be born in the pid namespace that `index` is to be in. Returns the way
+/// back, which owns nothing where that is the one the caller is in.
+Result<UniqueFd> enter_namespace(const Board& board, std::uint32_t index) {
+  const std::uint32_t first = board.slot(index).ns.load();
+  if (first == kNoSlot || first == board.slot(board.slot(index).parent.load()).ns.load()) return UniqueFd();
+  UniqueFd home(open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
+  if (!home) return system_error("own pid namespace");
+  if (first == index) {
+    if (unshare(CLONE_NEWPID) != 0) return system_error("new pid namespace");
+    return home;
+  }
+  const std::string path = "/proc/" + std::to_string(board.slot(first).pid.load()) + "/ns/pid";
+  const UniqueFd theirs(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!theirs || setns(theirs.get(), CLONE_NEWPID) != 0) return system_error("entering " + path);
+  return home;
+}
+
+/// fork() with the number that the child is to have in its own pid namespace.
+pid_t fork_numbered(pid_t wanted) {
+  if (wanted <= 0) return fork();
+  clone_args how{};
+  how.exit_signal = SIGCHLD;
+  how.set_tid = reinterpret_cast<std::uintptr_t>(&wanted);
+  how.set_tid_size = 1;  // the innermost namespace only
+  return static_cast<pid_t>(syscall(SYS_clone3, &how, sizeof how));
+}
+
+/// Forks the process of `index` itself; 0 in that.
+Result<pid_t> fork_slot(const Board& board, std::uint32_t index) {
+  auto home = enter_namespace(board, index);
+  if (!home) return home.error();
+  Slot& slot = board.slot(index);
+  const bool from_machine = board.slot(slot.parent.load()).ns.load() == kNoSlot;
+  const pid_t pid = fork_numbered(slot.wanted_pid.load());
+  const int problem = errno;
+  if (pid == 0) return pid;
+  if (*home && setns(home->get(), CLONE_NEWPID) != 0) return system_error("back to the own pid namespace");
+  errno = problem;
+  if (pid < 0) return system_error("fork");
+  if (from_machine && slot.ns.load() != kNoSlot) {
+    slot.pid.store(pid);
+    board.nudge(index);
+  }
+  return pid;
+}
+
+Result<pid_t> fork_intermediate() {
+  const pid_t pid = fork();
+  if (pid < 0) return system_error("fork");
+  return pid;
+}
+
+/// In the process between a detached child and its parent, which ends at once. 0: in the child.
+void fork_from_intermediate(const Board& board, std::uint32_t index) {
+  const auto pid = fork_slot(board, index);
+  if (!pid) board.fail(index, pid.error().message);
+  if (*pid != 0) _exit(0);
 }
 
 /// Reaps the intermediate parent of a detached child and tells the child that it has been adopted.
@@ -195,14 +293,14 @@ Result<UniqueFd> spawn_actor(const Parent& parent, std::uint32_t slot, const GoO
   }
   const SignalsBlocked blocked;
   const bool detached = plan.detached;
-  const pid_t pid = fork();
-  if (pid < 0) return system_error("fork");
-  if (pid == 0) {
+  const auto pid = detached ? fork_intermediate() : fork_slot(parent.board, slot);
+  if (!pid) return pid.error();
+  if (*pid == 0) {
     write_end.reset();
-    if (detached && fork() != 0) _exit(0);
+    if (detached) fork_from_intermediate(parent.board, slot);
     enter_actor(parent, slot, std::move(plan), std::move(read_end), go_on);
   }
-  if (detached) end_intermediate(parent.board, slot, pid);
+  if (detached) end_intermediate(parent.board, slot, *pid);
   return write_end;
 }
 
@@ -213,9 +311,9 @@ Result<void> spawn_command(const Parent& parent, std::uint32_t slot) {
   UniqueFd terminal;
   if (!plan.tty.empty() && plan.job) terminal.reset(open(plan.tty.c_str(), O_RDWR | O_CLOEXEC));
   const SignalsBlocked blocked;
-  const pid_t pid = fork();
-  if (pid < 0) return system_error("fork");
-  if (pid == 0) enter_command(parent, slot, std::move(plan));
+  const auto pid = fork_slot(parent.board, slot);
+  if (!pid) return pid.error();
+  if (*pid == 0) enter_command(parent, slot, std::move(plan));
   return {};
 }
 

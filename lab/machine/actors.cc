@@ -28,6 +28,7 @@ using vacate::ErrorCode;
 using vacate::Result;
 
 constexpr auto kStartLimit = std::chrono::seconds(30);
+constexpr auto kNumberLimit = std::chrono::seconds(5);
 
 std::string packed(const ActorPlan& plan) {
   Packer packer;
@@ -101,6 +102,7 @@ Result<void> Machine::Impl::await(std::uint32_t index, Phase phase, Deadline dea
   const Slot& slot = board.slot(index);
   for (;;) {
     const std::uint32_t seen = board.region().event.load();
+    find_number(index);
     if (slot.phase.load() == Phase::failed) return not_ready(slot);
     if (slot.phase.load() >= phase) return {};
     if (slot.status.load() != kNoStatus || deadline.passed()) return not_ready(slot);
@@ -115,29 +117,37 @@ Result<void> Machine::Impl::start_shell() {
   return await(*slot, Phase::ready, Deadline::after(kStartLimit));
 }
 
-Result<std::vector<std::uint32_t>> Machine::Impl::plan_actors() {
-  std::vector<std::uint32_t> slots;
-  for (const ActorSpec& spec : scenario.actors) {
-    if (spec.start != StartTime::begin) continue;
-    auto slot = add_actor(spec.name, spec.parent, plan_actor(scenario, spec));
-    if (!slot) return slot.error();
-    slots.push_back(*slot);
-  }
-  return slots;
+Result<std::uint32_t> Machine::Impl::add_actor_of_case(const ActorSpec& spec) {
+  ActorPlan plan = plan_actor(scenario, spec);
+  if (scenario.machine.hidepid) plan.proc_options = kHidePid;
+  auto slot = add_actor(spec.name, spec.parent, std::move(plan));
+  if (!slot || spec.pidns.empty()) return slot;
+  const auto known = namespaces.find(spec.pidns);
+  if (known == namespaces.end() || exited(known->second))
+    namespaces[spec.pidns] = *slot;  // gone with its first process
+  board.slot(*slot).ns.store(namespaces[spec.pidns]);
+  return slot;
+}
+
+bool Machine::Impl::may_be_forked(std::uint32_t index) const {
+  const auto is_ready = [this](std::uint32_t other) {
+    return other == kInitSlot || other == kNoSlot || board.slot(other).phase.load() == Phase::ready;
+  };
+  const Slot& slot = board.slot(index);
+  const std::uint32_t first = slot.ns.load();
+  return slot.phase.load() == Phase::planned && is_ready(slot.parent.load()) && (first == index || is_ready(first));
 }
 
 Result<void> Machine::Impl::bring_up(const std::vector<std::uint32_t>& slots, Deadline deadline) {
-  const auto is_ready = [this](std::uint32_t index) {
-    return index == kInitSlot || board.slot(index).phase.load() == Phase::ready;
-  };
   for (;;) {
     const std::uint32_t seen = board.region().event.load();
     const Slot* waited_for = nullptr;
     for (const std::uint32_t index : slots) {
       const Slot& slot = board.slot(index);
       if (has_failed(slot)) return not_ready(slot);
-      if (slot.phase.load() == Phase::planned && is_ready(slot.parent.load())) request(index);
-      if (!is_ready(index)) waited_for = &slot;
+      if (may_be_forked(index)) request(index);
+      find_number(index);
+      if (slot.phase.load() != Phase::ready) waited_for = &slot;
     }
     if (waited_for == nullptr) return {};
     if (deadline.passed()) return not_ready(*waited_for);
@@ -172,18 +182,54 @@ Result<void> Machine::Impl::take_final_states(const std::vector<std::uint32_t>& 
   return {};
 }
 
+Result<void> Machine::Impl::start(const std::vector<std::uint32_t>& slots, Deadline deadline) {
+  if (auto up = bring_up(slots, deadline); !up) return up;
+  for (const std::uint32_t index : slots) {
+    (void)pidfd(index);
+    Slot& slot = board.slot(index);
+    if (slot.ns.load() != kNoSlot) slot.group.store(getpgid(slot.pid.load()));  // it knows only its own namespace's
+  }
+  return take_final_states(slots, deadline);
+}
+
 Result<void> Machine::start_actors() {
-  const Deadline deadline = Deadline::after(kStartLimit);
-  auto slots = impl_->plan_actors();
-  if (!slots) return slots.error();
-  if (auto up = impl_->bring_up(*slots, deadline); !up) return up;
-  for (const std::uint32_t slot : *slots) (void)impl_->pidfd(slot);
-  if (auto turned = impl_->take_final_states(*slots, deadline); !turned) return turned;
+  std::vector<std::uint32_t> slots;
+  for (const ActorSpec& spec : impl_->scenario.actors) {
+    if (spec.start != StartTime::begin) continue;
+    auto slot = impl_->add_actor_of_case(spec);
+    if (!slot) return slot.error();
+    slots.push_back(*slot);
+  }
+  if (auto started = impl_->start(slots, Deadline::after(kStartLimit)); !started) return started;
   for (const GpuSpec& gpu : impl_->scenario.machine.gpus) {
     if (gpu.state != GpuState::lost) continue;
     if (auto lost = set_gpu_state(kDriverDir, static_cast<std::uint32_t>(gpu.index), gpu.state); !lost) return lost;
   }
   return {};
+}
+
+Result<void> Machine::start_later(const std::vector<std::string>& names, std::string_view of) {
+  const Deadline deadline = Deadline::after(kStartLimit);
+  std::vector<std::uint32_t> slots;
+  // In the order of the case, which has parents first, whatever that of the step is.
+  for (const ActorSpec& spec : impl_->scenario.actors) {
+    if (std::find(names.begin(), names.end(), spec.name) == names.end()) continue;
+    auto slot = impl_->add_actor_of_case(spec);
+    if (!slot) return slot.error();
+    const std::uint32_t parent = impl_->board.slot(*slot).parent.load();
+    if (parent != kInitSlot && impl_->exited(parent)) {
+      return Error{ErrorCode::gone, fmt::format("the parent of '{}', '{}', has ended", spec.name, spec.parent)};
+    }
+    slots.push_back(*slot);
+  }
+  if (slots.size() != names.size()) return Error{ErrorCode::malformed, "the case has no such actor"};
+  if (!of.empty()) {
+    auto owner = impl_->find(of);
+    if (!owner) return owner.error();
+    const Deadline limit = Deadline::after(kNumberLimit);
+    if (auto free = impl_->reserve_number(slots.front(), *owner, limit); !free) return free;
+  }
+  return impl_->start(slots, deadline);
 }
 
 }  // namespace lab

@@ -138,6 +138,12 @@ Result<int> Machine::start_command(const CommandSpec& spec) {
     return Error{ErrorCode::gone, fmt::format("'{}' has exited and starts nothing", spec.child_of)};
   auto user = user_named(spec.user);
   if (!user) return user.error();
+  std::uint32_t ns = impl_->board.slot(*parent).ns.load();
+  if (!spec.in_pidns.empty()) {
+    auto first = impl_->first_in(spec.in_pidns);
+    if (!first) return first.error();
+    ns = *first;
+  }
   const int id = impl_->next_command++;
   RunningCommand command;
   CommandPlan plan = plan_command(spec, *user);
@@ -154,6 +160,7 @@ Result<int> Machine::start_command(const CommandSpec& spec) {
   packer(plan);
   command.slot = impl_->board.add(spec.argv.front(), SlotKind::command, *parent);
   if (command.slot == kNoSlot) return Error{ErrorCode::refused, "too many processes for one machine"};
+  impl_->board.slot(command.slot).ns.store(ns);
   if (auto written = impl_->board.write_plan(command.slot, packer.bytes()); !written) return written.error();
   impl_->request(command.slot);
   if (auto up = impl_->await(command.slot, Phase::forked, Deadline::after(kForkLimit)); !up) return up.error();

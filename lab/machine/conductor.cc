@@ -49,7 +49,7 @@ Result<void> Conductor::enter() {
   if (auto joined = join_cgroup(); !joined) return joined;
   if (unshare(CLONE_NEWNS) != 0) return system_error("mount namespace");
   if (auto closed = make_mounts_private(); !closed) return closed;
-  const char* options = setup_.scenario.machine.hidepid ? "hidepid=2" : nullptr;
+  const char* options = setup_.scenario.machine.hidepid ? kHidePid : nullptr;
   const std::string proc = setup_.root + "/proc";
   if (mount("proc", proc.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
     return system_error("procfs");

@@ -76,6 +76,7 @@ int Machine::Impl::pidfd(std::uint32_t index) const {
   const auto known = pidfds.find(index);
   if (known != pidfds.end()) return known->second.get();
   const Slot& slot = board.slot(index);
+  find_number(index);
   if (slot.pid.load() <= 0 || slot.status.load() != kNoStatus) return -1;
   UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_open, slot.pid.load(), 0)));
   // Reaped in between, the number may be another's: the status is written before the reaping.
@@ -112,13 +113,16 @@ Result<ActorStatus> Machine::actor(std::string_view name) const {
   const Slot& slot = impl_->board.slot(*found);
   ActorStatus status;
   status.name = slot.name;
-  status.pid = slot.pid.load();
   status.exited = impl_->exited(*found);
+  status.pid = slot.pid.load();
   if (status.exited) {
     // Its status is on the board once it has been reaped; a zombie has it in /proc.
     const ProcessStat stat = read_stat(status.pid);
     const int recorded = slot.status.load();
-    status.ended_by = describe_end(recorded != kNoStatus ? recorded : stat.exit_status);
+    // The kernel itself ends and reaps what is left when the first process of a namespace ends.
+    const bool with_namespace = recorded == kNoStatus && stat.state == 0 && slot.ns.load() != kNoSlot;
+    const int end = recorded != kNoStatus ? recorded : with_namespace ? SIGKILL : stat.exit_status;
+    status.ended_by = describe_end(slot.died_by.load() != 0 ? slot.died_by.load() : end);
   } else {
     add_pending(status.pid, status.signals);
   }
@@ -161,7 +165,8 @@ Result<void> Machine::send_signal(std::string_view target, int sig) {
   if (target.starts_with("group:")) {
     auto leader = impl_->find(target.substr(6));
     if (!leader) return leader.error();
-    const std::int32_t group = impl_->board.slot(*leader).group.load();
+    const std::int32_t group =
+        impl_->board.slot(*leader).group.load();  // as the machine numbers it: start() sees to it
     std::vector<std::pair<const Slot*, unsigned>> members;
     for (std::uint32_t i = 1; i < impl_->board.count(); ++i) {
       const Slot& slot = impl_->board.slot(i);

@@ -49,6 +49,7 @@ struct CommandSpec {
   std::string user = "root";  ///< root, alice or bob
   bool tty = false;           ///< on a pseudo-terminal, its process group in the foreground; stderr is then part of out
   std::string stdin_text;     ///< what it reads; then end of file
+  std::string in_pidns;       ///< the child pid namespace that it runs in; empty: that of who starts it
   std::string child_of =
       "shell";  ///< the actor that starts it; other than "shell": stays in that actor's group and session
 };
@@ -69,6 +70,11 @@ class Machine {
   /// Starts all actors with start = "begin", parents first, and returns when each holds what it should and is in its
   /// state.
   [[nodiscard]] vacate::Result<void> start_actors();
+
+  /// Starts these actors of the case, which have start = "later" and whose parents live, and returns when each holds
+  /// what it should. `of`: an actor whose number in the machine the only one of `names` is to get in its own pid
+  /// namespace; where both are in the same one, `of` has to have ended. busy: something else keeps that number.
+  [[nodiscard]] vacate::Result<void> start_later(const std::vector<std::string>& names, std::string_view of = {});
 
   /// Names that `pattern` (a name or glob) stands for, in the order of the case, copies (NAME+1) after them. malformed:
   /// none.

@@ -33,6 +33,7 @@ struct Machine::Impl {
   mutable std::map<std::uint32_t, vacate::UniqueFd> pidfds;
   std::map<int, RunningCommand> commands;
   int next_command = 1;
+  std::map<std::string, std::uint32_t> namespaces = {};  ///< the first process of each child pid namespace, by its name
 
   /// The newest actor or copy of that name. malformed: none.
   [[nodiscard]] vacate::Result<std::uint32_t> find(std::string_view name) const;
@@ -46,7 +47,16 @@ struct Machine::Impl {
   [[nodiscard]] vacate::Result<void> await(std::uint32_t slot, Phase phase, vacate::Deadline deadline) const;
 
   [[nodiscard]] vacate::Result<void> start_shell();
-  [[nodiscard]] vacate::Result<std::vector<std::uint32_t>> plan_actors();
+  [[nodiscard]] vacate::Result<std::uint32_t> add_actor_of_case(const ActorSpec& spec);
+  [[nodiscard]] vacate::Result<void> start(const std::vector<std::uint32_t>& slots, vacate::Deadline deadline);
+  /// Orders a number for `slot` and waits until nobody has it in the same pid namespace.
+  [[nodiscard]] vacate::Result<void> reserve_number(std::uint32_t slot, std::uint32_t of, vacate::Deadline deadline);
+  /// Finds the number in the machine of a process that only knows the one that it has in a child pid namespace.
+  void find_number(std::uint32_t slot) const;
+  /// The first process of the child pid namespace of that name. malformed: there is none that lives.
+  [[nodiscard]] vacate::Result<std::uint32_t> first_in(const std::string& pidns) const;
+  /// Whether what `slot` has to wait for before it is forked is there.
+  [[nodiscard]] bool may_be_forked(std::uint32_t slot) const;
   [[nodiscard]] vacate::Result<std::uint32_t> add_actor(const std::string& name, const std::string& parent,
                                                         ActorPlan plan);
   [[nodiscard]] vacate::Result<void> bring_up(const std::vector<std::uint32_t>& slots, vacate::Deadline deadline);

@@ -23,6 +23,7 @@ namespace lab {
 [[nodiscard]] vacate::Result<void> show_proc_driver(const std::string& proc, const DriverConfig& config);
 
 inline constexpr const char* kDriverDir = "/run/lab/driver";  ///< in the machine
+inline constexpr const char* kHidePid = "hidepid=2";          ///< mount option of procfs
 inline constexpr const char* kIoDir = "/run/lab/io";          ///< what commands read and write, in the machine
 
 }  // namespace lab

@@ -24,8 +24,6 @@ Refusal refuse_state(const ActorSpec& actor) {
   }
   if (actor.on_kill == OnKill::stuck) return "on_kill \"stuck\"";
   if (actor.on_kill == OnKill::exiting) return "on_kill \"exiting\"";
-  if (actor.start == StartTime::later) return "start \"later\"";
-  if (!actor.pidns.empty()) return "pidns";
   if (!actor.respawn.empty()) return "respawn";
   return std::nullopt;
 }
@@ -55,6 +53,7 @@ Refusal refuse_under(const ActorSpec& actor, const ActorSpec& parent) {
   if (actor.user != parent.user) return "a user other than that of its parent, which is not root";
   if (!actor.exe.empty()) return "exe under a parent that is not root";
   if (!actor.cgroup.empty()) return "cgroup under a parent that is not root";
+  if (actor.pidns != parent.pidns) return "pidns under a parent that is not root";
   return std::nullopt;
 }
 
@@ -66,14 +65,16 @@ Refusal refuse_actor(const Case& scenario, const ActorSpec& actor) {
   }
   const ActorSpec* parent = scenario.actor(actor.parent);
   if (parent == nullptr) return std::nullopt;
-  if (parent->start == StartTime::begin && actor.start == StartTime::begin) return refuse_under(actor, *parent);
-  return std::nullopt;
+  if (!parent->pidns.empty() && actor.pidns != parent->pidns) return "a pidns below another";
+  return refuse_under(actor, *parent);
 }
 
-Refusal refuse_step(const Step& step) {
-  if (std::holds_alternative<verb::PidReuse>(step.verb)) return "step pid_reuse";
-  if (std::holds_alternative<verb::Start>(step.verb)) return "step start";
-  if (const auto* run = std::get_if<verb::Run>(&step.verb); run != nullptr && !run->in_pidns.empty()) return "in_pidns";
+Refusal refuse_step(const Case& scenario, const Step& step) {
+  const auto* reuse = std::get_if<verb::PidReuse>(&step.verb);
+  const ActorSpec* by = reuse == nullptr ? nullptr : scenario.actor(reuse->by);
+  const ActorSpec* parent = by == nullptr ? nullptr : scenario.actor(by->parent);
+  // Choosing a number is root's right.
+  if (parent != nullptr && parent->user != User::root) return "step pid_reuse: a parent that is not root";
   return std::nullopt;
 }
 
@@ -86,7 +87,7 @@ std::optional<std::string> unsupported(const Case& scenario) {
   if (!scenario.units.empty()) return fmt::format("unit '{}': a service manager", scenario.units.front().name);
   if (!scenario.shms.empty()) return fmt::format("shm '{}'", scenario.shms.front().name);
   for (const Step& step : scenario.steps) {
-    if (auto refusal = refuse_step(step)) return refusal;
+    if (auto refusal = refuse_step(scenario, step)) return refusal;
   }
   return std::nullopt;
 }

@@ -85,9 +85,15 @@ StepOutcome StepRunner::execute(const verb::Sleep& sleep) {
   return {};
 }
 
-StepOutcome StepRunner::execute(const verb::Start&) { return failed("start: the lab cannot start actors later yet"); }
+StepOutcome StepRunner::execute(const verb::Start& start) {
+  const auto started = machine_.start_later(start.names);
+  return started ? StepOutcome{} : failed("start: " + started.error().message);
+}
 
-StepOutcome StepRunner::execute(const verb::PidReuse&) { return failed("pid_reuse: the lab cannot reuse pids yet"); }
+StepOutcome StepRunner::execute(const verb::PidReuse& reuse) {
+  const auto started = machine_.start_later({reuse.by}, reuse.of);
+  return started ? StepOutcome{} : failed("pid_reuse: " + started.error().message);
+}
 
 StepOutcome StepRunner::execute(const verb::Run& run) {
   auto running = start(run);
@@ -107,9 +113,6 @@ StepOutcome StepRunner::execute(const verb::Finish& finish) {
 }
 
 Result<StepRunner::Running> StepRunner::start(const verb::Run& run) {
-  if (!run.in_pidns.empty()) {
-    return vacate::Error{vacate::ErrorCode::unsupported, "in_pidns: the lab has no child pid namespaces yet"};
-  }
   CommandSpec spec;
   for (const std::string& word : run.argv) {
     // What is saved is for a later command to read: it stays JSON.
@@ -122,6 +125,7 @@ Result<StepRunner::Running> StepRunner::start(const verb::Run& run) {
   spec.tty = run.tty;
   spec.stdin_text = run.input;
   spec.child_of = run.child_of;
+  spec.in_pidns = run.in_pidns;
   auto before = statuses();
   if (!before) return before.error();
   const auto begin = Deadline::Clock::now();
@@ -195,9 +199,8 @@ PidOf StepRunner::pid_lookup() const {
 
 Result<std::vector<ActorStatus>> StepRunner::statuses() const {
   std::vector<ActorStatus> result;
-  if (case_.actors.empty()) return result;  // "*" would match nothing, which is an error
   const auto names = machine_.expand("*");
-  if (!names) return names.error();
+  if (!names) return result;  // nobody has been started yet
   for (const std::string& name : *names) {
     auto status = machine_.actor(name);
     if (!status) return status.error();
