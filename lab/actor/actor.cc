@@ -13,6 +13,7 @@
 
 #include "lab/actor/holdings.h"
 #include "lab/actor/plan.h"
+#include "lab/actor/shm_holdings.h"
 #include "lab/actor/signals.h"
 #include "lab/actor/spawn.h"
 #include "lab/actor/title.h"
@@ -60,6 +61,7 @@ class Actor {
   std::uint32_t index_;
   ActorPlan plan_;
   Holdings holdings_;
+  ShmHoldings shm_;
   bool private_mounts_ = false;
   bool turned_ = false;
   std::uint32_t copies_ = 0;
@@ -80,6 +82,9 @@ Result<void> Actor::set_names() const {
 Result<void> Actor::take_holds() {
   for (const HoldPlan& hold : plan_.holds) {
     if (auto done = holdings_.acquire(hold); !done) return done;
+  }
+  for (const ShmPlan& shm : plan_.shms) {
+    if (auto done = shm_.acquire(shm); !done) return done;
   }
   return holdings_.listen(plan_.listen);
 }
@@ -121,6 +126,7 @@ void Actor::go_on(std::uint32_t slot, ActorPlan plan, UniqueFd birth) {
   end_.reset();
   leader_may_go_.store(0);
   must(holdings_.keep_inherited(plan_));
+  shm_.drop();
   holdings_.birth = std::move(birth);
   start();
 }

@@ -35,6 +35,16 @@ struct HoldPlan {
   std::uint32_t release_steps = 1;
 };
 
+enum class ShmUse : std::uint32_t { mapped, opened, locked, attached };
+
+/// A file of /dev/shm or a System V segment that the process uses.
+struct ShmPlan {
+  ShmUse use = ShmUse::mapped;
+  std::string name;         ///< below /dev/shm
+  std::uint64_t bytes = 0;  ///< what a mapping covers, a page at least
+  std::uint32_t id = 0;     ///< attached: of the System V segment
+};
+
 struct ActorPlan {
   std::vector<std::string> argv;
   std::string title;             ///< empty: argv stays
@@ -56,6 +66,7 @@ struct ActorPlan {
   std::uint64_t slow_ms = 0;
   FinalState state = FinalState::running;
   std::vector<HoldPlan> holds;
+  std::vector<ShmPlan> shms;
 };
 
 /// A command of a step. Its output goes to files, or all three descriptors to a terminal.
@@ -146,11 +157,15 @@ void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const
             &H::release_after_ms, &H::release_steps);
 }
 template <class Archive>
+void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const ShmPlan, ShmPlan>& p) {
+  visit_all(a, p, &ShmPlan::use, &ShmPlan::name, &ShmPlan::bytes, &ShmPlan::id);
+}
+template <class Archive>
 void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const ActorPlan, ActorPlan>& p) {
   using A = ActorPlan;
   visit_all(a, p, &A::argv, &A::title, &A::exe, &A::env, &A::uid, &A::gid, &A::cgroup, &A::proc_options,
             &A::new_session, &A::new_group, &A::detached, &A::subreaper, &A::pipe, &A::fork_only, &A::exits_with_parent,
-            &A::listen, &A::on_term, &A::slow_ms, &A::state, &A::holds);
+            &A::listen, &A::on_term, &A::slow_ms, &A::state, &A::holds, &A::shms);
 }
 template <class Archive>
 void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const CommandPlan, CommandPlan>& p) {

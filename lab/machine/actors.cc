@@ -18,6 +18,7 @@
 #include "lab/machine/machine_impl.h"
 #include "lab/machine/plan.h"
 #include "lab/machine/root.h"
+#include "lab/machine/shm.h"
 
 namespace lab {
 namespace {
@@ -119,6 +120,7 @@ Result<void> Machine::Impl::start_shell() {
 
 Result<std::uint32_t> Machine::Impl::add_actor_of_case(const ActorSpec& spec) {
   ActorPlan plan = plan_actor(scenario, spec);
+  plan.shms = shm_held_by(scenario, shm_ids, spec.name);
   if (scenario.machine.hidepid) plan.proc_options = kHidePid;
   auto slot = add_actor(spec.name, spec.parent, std::move(plan));
   if (!slot || spec.pidns.empty()) return slot;
@@ -193,6 +195,9 @@ Result<void> Machine::Impl::start(const std::vector<std::uint32_t>& slots, Deadl
 }
 
 Result<void> Machine::start_actors() {
+  auto ids = make_shm(impl_->scenario);
+  if (!ids) return ids.error();
+  impl_->shm_ids = std::move(*ids);
   std::vector<std::uint32_t> slots;
   for (const ActorSpec& spec : impl_->scenario.actors) {
     if (spec.start != StartTime::begin) continue;

@@ -34,6 +34,7 @@ struct Machine::Impl {
   std::map<int, RunningCommand> commands;
   int next_command = 1;
   std::map<std::string, std::uint32_t> namespaces = {};  ///< the first process of each child pid namespace, by its name
+  std::vector<int> shm_ids = {};  ///< of each [[shm]] entry, -1 for a file
 
   /// The newest actor or copy of that name. malformed: none.
   [[nodiscard]] vacate::Result<std::uint32_t> find(std::string_view name) const;

@@ -69,6 +69,15 @@ Refusal refuse_actor(const Case& scenario, const ActorSpec& actor) {
   return refuse_under(actor, *parent);
 }
 
+/// A System V segment has no descriptors and no lock, and nobody can set its times.
+Refusal refuse_shm(const ShmSpec& shm) {
+  if (!shm.sysv) return std::nullopt;
+  if (!shm.opened_by.empty()) return "opened_by of a System V segment";
+  if (!shm.locked_by.empty()) return "locked_by of a System V segment";
+  if (shm.age > 0) return "age of a System V segment";
+  return std::nullopt;
+}
+
 Refusal refuse_step(const Case& scenario, const Step& step) {
   const auto* reuse = std::get_if<verb::PidReuse>(&step.verb);
   const ActorSpec* by = reuse == nullptr ? nullptr : scenario.actor(reuse->by);
@@ -85,7 +94,9 @@ std::optional<std::string> unsupported(const Case& scenario) {
     if (auto refusal = refuse_actor(scenario, actor)) return fmt::format("actor '{}': {}", actor.name, *refusal);
   }
   if (!scenario.units.empty()) return fmt::format("unit '{}': a service manager", scenario.units.front().name);
-  if (!scenario.shms.empty()) return fmt::format("shm '{}'", scenario.shms.front().name);
+  for (const ShmSpec& shm : scenario.shms) {
+    if (auto refusal = refuse_shm(shm)) return fmt::format("shm '{}': {}", shm.name, *refusal);
+  }
   for (const Step& step : scenario.steps) {
     if (auto refusal = refuse_step(scenario, step)) return refusal;
   }
