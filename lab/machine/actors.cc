@@ -67,6 +67,7 @@ void Machine::Impl::request(std::uint32_t index) {
   Slot& slot = board.slot(index);
   slot.phase.store(Phase::requested);
   if (slot.parent.load() == kInitSlot) {
+    const std::lock_guard lock(orders);
     spawn_requested({board, false}, index, birth_ends, {});
   } else {
     board.nudge(slot.parent.load());
@@ -91,6 +92,7 @@ Result<std::uint32_t> Machine::Impl::add_actor(const std::string& name, const st
       return Error{ErrorCode::unsupported, fmt::format("actor '{}' needs a cgroup, and none can be made", name)};
     if (auto made = make_directories(plan.cgroup); !made) return made.error();
   }
+  const std::lock_guard lock(orders);
   const std::uint32_t slot = board.add(name, SlotKind::actor, parent_slot);
   if (slot == kNoSlot) return Error{ErrorCode::refused, "too many processes for one machine"};
   board.slot(slot).never_reaped.store(plan.state == FinalState::zombie ? 1 : 0);
@@ -138,6 +140,28 @@ bool Machine::Impl::may_be_forked(std::uint32_t index) const {
   const Slot& slot = board.slot(index);
   const std::uint32_t first = slot.ns.load();
   return slot.phase.load() == Phase::planned && is_ready(slot.parent.load()) && (first == index || is_ready(first));
+}
+
+Result<void> Machine::Impl::start_units() {
+  if (scenario.units.empty()) return {};
+  units = std::make_unique<Units>(scenario.units, board, [this](std::uint32_t slot) { start_again(slot); });
+  auto bus = UnitBus::start(*units);
+  if (!bus) return bus.error();
+  unit_bus = std::move(*bus);
+  return {};
+}
+
+void Machine::Impl::start_again(std::uint32_t index) {
+  std::uint32_t fresh = kNoSlot;
+  {
+    const std::lock_guard lock(orders);
+    const Slot& ended = board.slot(index);
+    const std::string plan(board.plan(index));
+    fresh = board.add(ended.name, SlotKind::actor, ended.parent.load());
+    if (fresh == kNoSlot || !board.write_plan(fresh, plan)) return;
+    board.slot(fresh).ns.store(ended.ns.load());
+  }
+  request(fresh);
 }
 
 Result<void> Machine::Impl::bring_up(const std::vector<std::uint32_t>& slots, Deadline deadline) {

@@ -158,10 +158,13 @@ Result<int> Machine::start_command(const CommandSpec& spec) {
   }
   Packer packer;
   packer(plan);
-  command.slot = impl_->board.add(spec.argv.front(), SlotKind::command, *parent);
-  if (command.slot == kNoSlot) return Error{ErrorCode::refused, "too many processes for one machine"};
-  impl_->board.slot(command.slot).ns.store(ns);
-  if (auto written = impl_->board.write_plan(command.slot, packer.bytes()); !written) return written.error();
+  {
+    const std::lock_guard lock(impl_->orders);
+    command.slot = impl_->board.add(spec.argv.front(), SlotKind::command, *parent);
+    if (command.slot == kNoSlot) return Error{ErrorCode::refused, "too many processes for one machine"};
+    impl_->board.slot(command.slot).ns.store(ns);
+    if (auto written = impl_->board.write_plan(command.slot, packer.bytes()); !written) return written.error();
+  }
   impl_->request(command.slot);
   if (auto up = impl_->await(command.slot, Phase::forked, Deadline::after(kForkLimit)); !up) return up.error();
   Slot& slot = impl_->board.slot(command.slot);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "lab/actor/plan.h"
 #include "lab/case/case.h"
 #include "lab/machine/machine.h"
+#include "lab/machine/unit_bus.h"
+#include "lab/machine/units.h"
 
 namespace lab {
 
@@ -35,6 +39,9 @@ struct Machine::Impl {
   int next_command = 1;
   std::map<std::string, std::uint32_t> namespaces = {};  ///< the first process of each child pid namespace, by its name
   std::vector<int> shm_ids = {};  ///< of each [[shm]] entry, -1 for a file
+  std::mutex orders{};  ///< held while orders are added to the board or a process is forked: two threads do both
+  std::unique_ptr<Units> units = nullptr;
+  std::unique_ptr<UnitBus> unit_bus = nullptr;  ///< after `units`, which it speaks for
 
   /// The newest actor or copy of that name. malformed: none.
   [[nodiscard]] vacate::Result<std::uint32_t> find(std::string_view name) const;
@@ -58,6 +65,11 @@ struct Machine::Impl {
   [[nodiscard]] vacate::Result<std::uint32_t> first_in(const std::string& pidns) const;
   /// Whether what `slot` has to wait for before it is forked is there.
   [[nodiscard]] bool may_be_forked(std::uint32_t slot) const;
+  /// The service manager, if the case has units.
+  [[nodiscard]] vacate::Result<void> start_units();
+  /// A new process with the name and the orders that the one of `slot` had. May be called from any thread.
+  void start_again(std::uint32_t slot);
+  [[nodiscard]] vacate::Result<std::vector<std::uint32_t>> plan_actors();
   [[nodiscard]] vacate::Result<std::uint32_t> add_actor(const std::string& name, const std::string& parent,
                                                         ActorPlan plan);
   [[nodiscard]] vacate::Result<void> bring_up(const std::vector<std::uint32_t>& slots, vacate::Deadline deadline);

@@ -93,7 +93,6 @@ std::optional<std::string> unsupported(const Case& scenario) {
   for (const ActorSpec& actor : scenario.actors) {
     if (auto refusal = refuse_actor(scenario, actor)) return fmt::format("actor '{}': {}", actor.name, *refusal);
   }
-  if (!scenario.units.empty()) return fmt::format("unit '{}': a service manager", scenario.units.front().name);
   for (const ShmSpec& shm : scenario.shms) {
     if (auto refusal = refuse_shm(shm)) return fmt::format("shm '{}': {}", shm.name, *refusal);
   }
