@@ -102,6 +102,8 @@ DriverSample combine(Answers answers) {
       gpu.memory = {why, why, why, why};
       gpu.persistence = why;
       gpu.recovery_action = why;
+      gpu.utilization = why;
+      gpu.mig = why;
     }
     if (driver.state != DriverState::not_loaded || has_nodes) note_blind_spot(sample);
   }

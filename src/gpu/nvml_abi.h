@@ -50,6 +50,11 @@ static_assert(sizeof(MemoryV2) == 40 && offsetof(MemoryV2, total) == 8 && offset
 inline constexpr std::uint32_t kMemoryV2Version = 0x02000028;
 static_assert(kMemoryV2Version == (sizeof(MemoryV2) | 2U << 24U));
 
+struct Utilization {
+  std::uint32_t gpu, memory;  ///< per cent
+};
+static_assert(sizeof(Utilization) == 8);
+
 struct FieldValue {
   std::uint32_t field_id, scope_id;
   std::int64_t timestamp, latency;
@@ -63,6 +68,8 @@ inline constexpr std::uint32_t kFieldRecoveryAction = 230;
 // Process rows are read by offset, because their stride has to be found out (facts.md 1.6).
 inline constexpr std::size_t kStrideV1 = 16, kStrideV2 = 24, kStride535 = 32;
 inline constexpr std::size_t kPidOffset = 0, kMemoryOffset = 8, kGpuInstanceOffset = 16, kComputeInstanceOffset = 20;
+inline constexpr std::uint32_t kNoInstance = 0xFFFFFFFF;  // in a row: not on an instance of MIG
+inline constexpr std::uint32_t kMostInstances = 64;
 inline constexpr unsigned kMostListedPids = 950;  // RM lists no more in one class (facts.md 1.6)
 
 using InitWithFlags = Return (*)(unsigned);
@@ -78,6 +85,9 @@ using GetPci = Return (*)(Device, PciInfo*);
 using GetMemory = Return (*)(Device, Memory*);
 using GetMemoryV2 = Return (*)(Device, MemoryV2*);
 using GetProcesses = Return (*)(Device, unsigned*, void*);
+using GetUtilization = Return (*)(Device, Utilization*);
+using GetMode = Return (*)(Device, unsigned* current, unsigned* pending);
+using GetPart = Return (*)(Device, unsigned, Device*);
 using GetFields = Return (*)(Device, int, FieldValue*);
 
 }  // namespace vacate::nvml

@@ -52,6 +52,11 @@ Result<Library> Library::load() {
   find(library, calls.memory, {"nvmlDeviceGetMemoryInfo"});
   find(library, calls.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
   find(library, calls.fields, {"nvmlDeviceGetFieldValues"});
+  find(library, calls.utilization, {"nvmlDeviceGetUtilizationRates"});
+  find(library, calls.mig_mode, {"nvmlDeviceGetMigMode"});
+  find(library, calls.most_instances, {"nvmlDeviceGetMaxMigDeviceCount"});
+  find(library, calls.instance, {"nvmlDeviceGetMigDeviceHandleByIndex"});
+  find(library, calls.gpu_instance, {"nvmlDeviceGetGpuInstanceId"});
   find_processes(library, calls.compute, "nvmlDeviceGetComputeRunningProcesses");
   find_processes(library, calls.graphics, "nvmlDeviceGetGraphicsRunningProcesses");
   find_processes(library, calls.mps, "nvmlDeviceGetMPSComputeRunningProcesses");

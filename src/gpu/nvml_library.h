@@ -33,6 +33,11 @@ struct Library {
   GetMemory memory = nullptr;
   GetMemoryV2 memory_v2 = nullptr;
   GetFields fields = nullptr;
+  GetUtilization utilization = nullptr;
+  GetMode mig_mode = nullptr;
+  GetDeviceNumber most_instances = nullptr;  ///< of MIG, on a GPU
+  GetPart instance = nullptr;                ///< handle of an instance of MIG, by number; 6: a hole
+  GetDeviceNumber gpu_instance = nullptr;    ///< id of such a handle
   ProcessCalls compute, graphics, mps;
 
   /// Initialises without failing for want of GPUs where the library can.

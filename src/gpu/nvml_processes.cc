@@ -11,8 +11,7 @@ namespace {
 constexpr std::size_t kSlack = 64;  // beyond the longest rows: an overlong write shows and harms nothing
 constexpr unsigned kFirstCapacity = 128;
 constexpr unsigned kLargestCapacity = 1U << 20U;  // far beyond what RM lists; a count above it is rubbish
-constexpr std::uint32_t kNoInstance = 0xFFFFFFFF;
-constexpr std::uint32_t kMostInstances = 64;
+constexpr std::uint32_t kUnwrittenWord = 0xA5A5A5A5;
 
 template <class T>
 T load(const unsigned char* at) noexcept {
@@ -21,10 +20,7 @@ T load(const unsigned char* at) noexcept {
   return value;
 }
 
-bool is_instance(std::uint32_t id) noexcept {
-  static constexpr std::uint32_t kUnwrittenWord = 0xA5A5A5A5;
-  return id == kNoInstance || id < kMostInstances || id == kUnwrittenWord;
-}
+bool is_instance(std::uint32_t id) noexcept { return id == kNoInstance || id < kMostInstances || id == kUnwrittenWord; }
 
 /// One call with a buffer that grows until the list fits: it can grow between two calls (facts.md 1.6).
 ProcessList ask(GetProcesses call, Device device, std::size_t known_stride, std::uint64_t most_memory) {
@@ -42,10 +38,13 @@ ProcessList ask(GetProcesses call, Device device, std::size_t known_stride, std:
     }
     if (list.result != kSuccess || count == 0) return list;
     const std::size_t measured = measure_stride(buffer, std::min(count, capacity));
-    // More was written than the version's rows are long: not the ABI that its name says.
-    const bool overlong = known_stride != 0 && (measured == 0 || measured > known_stride);
+    // What was written does not fit the version's rows: not the ABI that its name says. Of one row the end may be left
+    // unwritten.
+    const bool one_short = count == 1 && measured < known_stride && buffer[kStride535] == kUnwritten;
+    const bool fits = measured != 0 && (measured == known_stride || one_short);
+    const bool wrong = known_stride != 0 && !fits;
     const std::size_t stride = known_stride != 0 ? known_stride : measured;
-    auto rows = count <= capacity && !overlong ? parse_process_rows(buffer, count, stride, most_memory) : std::nullopt;
+    auto rows = count <= capacity && !wrong ? parse_process_rows(buffer, count, stride, most_memory) : std::nullopt;
     list.malformed = !rows;
     if (rows) list.rows = *std::move(rows);
     return list;
@@ -61,12 +60,16 @@ std::size_t measure_stride(std::span<const unsigned char> buffer, std::size_t co
   const auto written = static_cast<std::size_t>(buffer.rend() - last);
   if (written == 0 || count == 0) return 0;
   static constexpr std::array<std::size_t, 3> kStrides = {kStrideV1, kStrideV2, kStride535};
+  // A library that clears the whole array first: the end of what it cleared tells the stride, and behind the rows is
+  // nothing but zeros, which no row of a longer stride could be.
+  const std::size_t capacity = buffer.size() > kSlack ? (buffer.size() - kSlack) / kStride535 : 0;
+  for (const std::size_t stride : kStrides) {
+    if (written != stride * capacity || count >= capacity) continue;
+    const auto rest = buffer.subspan(stride * count, written - stride * count);
+    if (std::all_of(rest.begin(), rest.end(), [](unsigned char byte) { return byte == 0; })) return stride;
+  }
   for (const std::size_t stride : kStrides)
     if (written <= stride * count) return stride;
-  // A library that clears the whole array first: the end of what it cleared tells the stride as well.
-  const std::size_t capacity = buffer.size() / kStride535;
-  for (const std::size_t stride : kStrides)
-    if (written == stride * capacity || written == stride * (capacity - kSlack / kStride535)) return stride;
   return 0;
 }
 
@@ -77,12 +80,15 @@ std::optional<std::vector<ProcessRow>> parse_process_rows(std::span<const unsign
   rows.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const unsigned char* row = buffer.data() + i * stride;
-    const ProcessRow parsed{load<std::uint32_t>(row + kPidOffset), load<std::uint64_t>(row + kMemoryOffset)};
-    // A pid may be rubbish by the driver's fault; these two cannot, unless the stride is wrong.
+    ProcessRow parsed{load<std::uint32_t>(row + kPidOffset), load<std::uint64_t>(row + kMemoryOffset), kNoInstance};
+    // A pid may be rubbish by the driver's fault; one that nobody wrote, or the other two, only if the stride is wrong.
+    if (parsed.pid == kUnwrittenWord) return std::nullopt;
     if (parsed.memory != kNotAvailable && parsed.memory > most_memory) return std::nullopt;
     if (stride >= kStrideV2 && (!is_instance(load<std::uint32_t>(row + kGpuInstanceOffset)) ||
                                 !is_instance(load<std::uint32_t>(row + kComputeInstanceOffset))))
       return std::nullopt;
+    if (stride >= kStrideV2) parsed.instance = load<std::uint32_t>(row + kGpuInstanceOffset);
+    if (parsed.instance == kUnwrittenWord) parsed.instance = kNoInstance;
     rows.push_back(parsed);
   }
   return rows;

@@ -14,7 +14,8 @@ namespace vacate::nvml {
 
 struct ProcessRow {
   std::uint32_t pid = 0;
-  std::uint64_t memory = 0;  ///< bytes as given; all ones: not available
+  std::uint64_t memory = 0;              ///< bytes as given; all ones: not available
+  std::uint32_t instance = kNoInstance;  ///< GPU instance of MIG
   bool operator==(const ProcessRow&) const = default;
 };
 

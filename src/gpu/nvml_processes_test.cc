@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <random>
 
 namespace vacate::nvml {
 namespace {
@@ -80,6 +81,42 @@ TEST_F(Processes, EveryEraGivesTheSameRows) {
       EXPECT_EQ(list.rows, g_rows);
     }
   }
+}
+
+template <std::size_t kStride>
+Return clear_all_and_write(Device device, unsigned* count, void* out) {
+  std::memset(out, 0, std::size_t{*count} * kStride);
+  return write_rows<kStride>(device, count, out);
+}
+
+TEST_F(Processes, AWrongStrideNeverYieldsAPid) {
+  std::mt19937 random(535);  // NOLINT: the same rows in every run
+  const std::vector<GetProcesses> writers = {write_rows<16>,          write_rows<24>,          write_rows<32>,
+                                             write_rows<24, 16>,      write_rows<32, 16>,      write_rows<32, 24>,
+                                             clear_all_and_write<16>, clear_all_and_write<24>, clear_all_and_write<32>};
+  unsigned understood = 0;
+  for (int round = 0; round < 600; ++round) {
+    // Small numbers, as in a container, are the ones that pass for instances; memory can pass for a pid.
+    g_rows.clear();
+    const std::size_t n = 1 + random() % (round % 3 == 0 ? 4 : 127);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t kinds[] = {0, random() % 64, 3U << 20U, kNotAvailable, kGiB, 4 * kGiB};
+      g_rows.push_back({1 + static_cast<std::uint32_t>(random()) % 63, kinds[random() % 6]});
+    }
+    for (const auto writer : writers) {
+      for (const auto& calls : {ProcessCalls{writer, nullptr, nullptr}, ProcessCalls{nullptr, writer, nullptr},
+                                ProcessCalls{nullptr, nullptr, writer}}) {
+        const auto list = ask(calls);
+        if (list.malformed) {
+          EXPECT_THAT(list.rows, IsEmpty());
+          continue;
+        }
+        EXPECT_EQ(list.rows, g_rows);
+        ++understood;
+      }
+    }
+  }
+  EXPECT_GT(understood, 600U * 9U);  // every writer by the version that is measured, at least
 }
 
 TEST_F(Processes, PrefersTheAbiThatNeverChanged) {

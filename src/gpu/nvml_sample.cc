@@ -7,19 +7,13 @@
 #include <array>
 #include <cstring>
 
+#include "gpu/nvml_charges.h"
 #include "gpu/proc_driver.h"
 
 namespace vacate::nvml {
 namespace {
 
 constexpr unsigned kMostGpus = 1024;
-constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 50U;  // where the total is not known
-
-Reading<Bytes> amount(std::uint64_t bytes) noexcept {
-  if (bytes == kNotAvailable) return Unknown::not_supported;
-  if (bytes > kMostMemory) return Unknown::implausible;
-  return Bytes{bytes};
-}
 
 std::string text_of(GetDeviceText call, Device device) {
   std::array<char, 97> text{};  // 96 is NVML's longest, and one that is always zero
@@ -81,6 +75,35 @@ Reading<std::uint32_t> sample_recovery_action(const Library& library, Device dev
   return static_cast<std::uint32_t>(value);
 }
 
+Reading<std::uint32_t> sample_utilization(const Library& library, Device device) {
+  Utilization rates{};
+  const Return code = library.utilization == nullptr ? kFunctionNotFound : library.utilization(device, &rates);
+  if (code != kSuccess) return reason_of(code);
+  if (rates.gpu > 100) return Unknown::implausible;
+  return rates.gpu;
+}
+
+/// A GPU that does not know MIG is not split.
+Reading<bool> sample_mig(const Library& library, Device device) {
+  if (library.mig_mode == nullptr) return Unknown::not_supported;
+  unsigned current = 0;
+  unsigned pending = 0;
+  const Return code = library.mig_mode(device, &current, &pending);
+  if (code == kNotSupported) return false;
+  if (code != kSuccess) return reason_of(code);
+  return current == 1;
+}
+
+/// What no call answered, for want of a handle.
+void fill_unknown(Gpu& gpu, Unknown why) {
+  gpu.minor = why;
+  gpu.persistence = why;
+  gpu.recovery_action = why;
+  gpu.utilization = why;
+  gpu.mig = why;
+  gpu.memory = unknown_memory(why);
+}
+
 }  // namespace
 
 DriverState state_of_init(Return code) noexcept {
@@ -128,7 +151,8 @@ Unknown reason_of(Return code) noexcept {
 }
 
 GpuMemory memory_from(const MemoryV2& memory) noexcept {
-  GpuMemory result{amount(memory.total), amount(memory.used), amount(memory.reserved), amount(memory.free)};
+  GpuMemory result{read_amount(memory.total), read_amount(memory.used), read_amount(memory.reserved),
+                   read_amount(memory.free)};
   if (!result.total || !result.used || !result.reserved || !result.free) return result;
   const bool used_includes_reserved = memory.reserved > 0 && memory.total == memory.used + memory.free;
   if (used_includes_reserved) result.used = *result.used - *result.reserved;
@@ -137,33 +161,10 @@ GpuMemory memory_from(const MemoryV2& memory) noexcept {
 }
 
 GpuMemory memory_from(const Memory& memory) noexcept {
-  GpuMemory result{amount(memory.total), amount(memory.used), Unknown::not_supported, amount(memory.free)};
+  GpuMemory result{read_amount(memory.total), read_amount(memory.used), Unknown::not_supported,
+                   read_amount(memory.free)};
   if (result.total && result.used && *result.used > *result.total) result.used = Unknown::implausible;
   return result;
-}
-
-unsigned merge_rows(const std::vector<ProcessRow>& rows, unsigned gpu, ContextKind kind,
-                    std::vector<DriverCharge>& charges) {
-  static constexpr std::uint32_t kLargestPid = 1U << 22U;
-  unsigned rubbish = 0;
-  for (const auto& row : rows) {
-    if (row.pid == 0 || row.pid > kLargestPid) {
-      ++rubbish;
-      continue;
-    }
-    const auto pid = static_cast<std::int32_t>(row.pid);
-    auto charge = std::find_if(charges.begin(), charges.end(),
-                               [&](const DriverCharge& c) { return c.gpu == gpu && c.pid == pid; });
-    if (charge == charges.end())
-      charge = charges.insert(charges.end(), DriverCharge{gpu, pid, Unknown::not_supported, {}});
-    const auto memory = amount(row.memory);
-    // The same process in two lists shows the same memory twice: the larger figure, never the sum.
-    if (memory && (!charge->memory || *charge->memory < *memory)) charge->memory = memory;
-    if (std::find(charge->kinds.begin(), charge->kinds.end(), kind) == charge->kinds.end())
-      charge->kinds.push_back(kind);
-    std::sort(charge->kinds.begin(), charge->kinds.end());
-  }
-  return rubbish;
 }
 
 bool Sampler::prepare(Driver& driver) {
@@ -195,7 +196,7 @@ DriverSample Sampler::sample() {
   unsigned count = 0;
   const Return code = library_->count(&count);
   if (code != kSuccess) {
-    sample.driver.state = code == kNoPermission ? DriverState::denied : DriverState::no_answer;
+    sample.driver.state = state_of_init(code);
     sample.driver.detail = "NVML: number of GPUs: " + library_->describe(code);
     return sample;
   }
@@ -213,10 +214,7 @@ void Sampler::sample_gpu(unsigned index, DriverSample& sample) const {
   const Return handle = library_->handle(index, &device);
   if (handle != kSuccess) {
     gpu.state = state_of_call(handle) == GpuState::ok ? GpuState::no_answer : state_of_call(handle);
-    gpu.minor = reason_of(handle);
-    gpu.persistence = reason_of(handle);
-    gpu.recovery_action = reason_of(handle);
-    gpu.memory = unknown_memory(reason_of(handle));
+    fill_unknown(gpu, reason_of(handle));
     // One that is lost or wants a reset says so in its state; any other failure is something unseen.
     if (gpu.state == GpuState::no_answer)
       sample.blind_spots.push_back({"gpu-no-answer", fmt::format("GPU {}: {}", index, library_->describe(handle))});
@@ -233,36 +231,13 @@ void Sampler::sample_gpu(unsigned index, DriverSample& sample) const {
   const auto persistence = number_of(library_->persistence, device);
   gpu.persistence = persistence ? Reading<bool>(*persistence != 0) : Reading<bool>(persistence.reason());
   gpu.recovery_action = sample_recovery_action(*library_, device);
-  sample_charges(device, gpu, sample);
+  gpu.utilization = sample_utilization(*library_, device);
+  gpu.mig = sample_mig(*library_, device);
+  const auto said_by_lists = sample_charges(*library_, device, gpu, sample);
+  if (gpu.state == GpuState::ok) gpu.state = said_by_lists;
+  if (gpu.state == GpuState::no_answer)
+    sample.blind_spots.push_back({"gpu-no-answer", fmt::format("GPU {}: {}", index, library_->describe(memory.code))});
   sample.gpus.push_back(std::move(gpu));
-}
-
-void Sampler::sample_charges(Device device, const Gpu& gpu, DriverSample& sample) const {
-  struct Class {
-    const ProcessCalls& calls;
-    ContextKind kind;
-  };
-  const std::uint64_t most = gpu.memory.total ? gpu.memory.total->count : kMostMemory;
-  unsigned rubbish = 0;
-  const auto blind = [&](const char* code, const std::string& what) {
-    sample.blind_spots.push_back({code, fmt::format("GPU {}: {}", gpu.index, what)});
-  };
-  for (const auto& [calls, kind] :
-       {Class{library_->compute, ContextKind::compute}, Class{library_->graphics, ContextKind::graphics},
-        Class{library_->mps, ContextKind::mps}}) {
-    const auto list = sample_processes(calls, device, most);
-    rubbish += merge_rows(list.rows, gpu.index, kind, sample.charges);
-    const auto name = describe(kind);
-    if (list.malformed) blind("list-malformed", fmt::format("the driver's {} list makes no sense", name));
-    if (list.rows.size() >= kMostListedPids)
-      blind("list-truncated", fmt::format("the driver's {} list ends at {} processes", name, kMostListedPids));
-    // Older drivers have no such list for graphics or MPS, which hides nothing; without the compute list nobody is
-    // charged.
-    const bool missing = is_fallback(list.result) && kind != ContextKind::compute;
-    if (list.result != kSuccess && !missing && state_of_call(list.result) == GpuState::ok)
-      blind("list-unavailable", fmt::format("the driver's {} list: {}", name, library_->describe(list.result)));
-  }
-  if (rubbish > 0) blind("list-rubbish", fmt::format("the driver lists {} processes with impossible numbers", rubbish));
 }
 
 void Sampler::shut_down() {

@@ -30,7 +30,6 @@ class Sampler {
  private:
   [[nodiscard]] bool prepare(Driver& driver);
   void sample_gpu(unsigned index, DriverSample& sample) const;
-  void sample_charges(Device device, const Gpu& gpu, DriverSample& sample) const;
 
   std::optional<Library> library_;
   bool initialised_ = false;
@@ -47,10 +46,5 @@ class Sampler {
 /// (facts.md 1.5).
 [[nodiscard]] GpuMemory memory_from(const MemoryV2& memory) noexcept;
 [[nodiscard]] GpuMemory memory_from(const Memory& memory) noexcept;
-
-/// Adds rows of one list to `charges`: one entry a (gpu, pid), memory counted once, kinds collected. Returns how many
-/// rows had a number that no process can have.
-[[nodiscard]] unsigned merge_rows(const std::vector<ProcessRow>& rows, unsigned gpu, ContextKind kind,
-                                  std::vector<DriverCharge>& charges);
 
 }  // namespace vacate::nvml

@@ -26,6 +26,7 @@ void copy_missing(const Gpu& from, Gpu& to) {
   if (to.pci.empty()) to.pci = from.pci;
   if (to.name.empty()) to.name = from.name;
   if (!to.minor.known()) to.minor = from.minor;
+  to.unified_memory = to.unified_memory || from.unified_memory;
 }
 
 }  // namespace
@@ -56,6 +57,7 @@ std::optional<Gpu> parse_gpu_information(std::string_view text) {
     if (name == "Model") gpu.name = std::string(value.substr(0, 96));
     if (name == "GPU UUID" && is_plausible_uuid(value)) gpu.uuid = std::string(value);
     if (name == "Bus Location") gpu.pci = normalise_pci(value).value_or("");
+    if (name == "GPU Excluded" && value == "Yes") return std::nullopt;  // the driver does not use it
     const auto minor = name == "Device Minor" ? parse_unsigned(value) : std::nullopt;
     if (minor && *minor <= std::numeric_limits<std::uint32_t>::max()) gpu.minor = static_cast<std::uint32_t>(*minor);
   }
@@ -85,7 +87,12 @@ ProcDriver read_proc_driver() {
   while (const char* name = reader.next()) {
     const auto text = read_file(fmt::format("{}/{}/information", kGpus, name).c_str(), 16384);
     if (!text) continue;
-    if (auto gpu = parse_gpu_information(*text)) driver.gpus.push_back(*std::move(gpu));
+    auto gpu = parse_gpu_information(*text);
+    if (!gpu) continue;
+    // There only where the GPU's memory is a node of the system's own (nv-procfs.c; facts.md 1.5).
+    gpu->unified_memory =
+        read_identity(directory.get(), (std::string(name) + "/numa_status").c_str(), Links::keep).has_value();
+    driver.gpus.push_back(*std::move(gpu));
   }
   std::sort(driver.gpus.begin(), driver.gpus.end(), [](const Gpu& a, const Gpu& b) { return a.pci < b.pci; });
   for (std::size_t i = 0; i < driver.gpus.size(); ++i) driver.gpus[i].index = static_cast<unsigned>(i);

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/proc_driver.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <iostream>
+
+#include "base/unique_fd.h"
 
 namespace vacate {
 namespace {
@@ -73,6 +84,81 @@ TEST(CompleteFrom, DoesNotGuess) {
   std::vector<Gpu> gpus = {Gpu{}};
   complete_from(known, gpus);
   EXPECT_EQ(gpus[0].uuid, "");
+}
+
+TEST(ParseGpuInformation, AnExcludedGpuIsNone) {
+  EXPECT_TRUE(parse_gpu_information("Bus Location: 0000:0a:00.0\nGPU Excluded:\t No\n"));
+  EXPECT_FALSE(parse_gpu_information("Bus Location: 0000:0a:00.0\nGPU Excluded:\t Yes\n"));
+}
+
+/// Runs `check` where /proc/driver is an empty folder of its own.
+void in_empty_proc_driver(const std::function<void()>& check) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root for a mount namespace";
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const bool made = unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                      mount("tmpfs", "/proc/driver", "tmpfs", 0, nullptr) == 0;
+    if (!made) _exit(77);
+    check();
+    std::cout << std::flush;
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mount namespace here";
+  EXPECT_EQ(status, 0);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  for (auto slash = path.find('/', 13); slash != std::string::npos; slash = path.find('/', slash + 1))
+    (void)mkdir(path.substr(0, slash).c_str(), 0755);
+  const UniqueFd fd(open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+  ASSERT_TRUE(fd);
+  ASSERT_EQ(write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+TEST(ReadProcDriver, NoModuleIsAbsent) {
+  in_empty_proc_driver([] {
+    const auto driver = read_proc_driver();
+    EXPECT_FALSE(driver.present);
+    EXPECT_TRUE(driver.gpus.empty());
+  });
+}
+
+TEST(ReadProcDriver, TheSandboxsTreeHasNoGpus) {
+  in_empty_proc_driver([] {
+    write_file("/proc/driver/nvidia/params", "Mobile: 4294967295\n");  // all that gVisor shows (facts.md 2.5)
+    const auto driver = read_proc_driver();
+    EXPECT_TRUE(driver.present);
+    EXPECT_EQ(driver.version, "");
+    EXPECT_TRUE(driver.gpus.empty());
+  });
+}
+
+TEST(ReadProcDriver, NumbersByAddressAndKnowsUnifiedMemory) {
+  in_empty_proc_driver([] {
+    write_file("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  x\n");
+    write_file("/proc/driver/nvidia/gpus/0009:01:00.0/information",
+               "Model: GH200\nGPU UUID: GPU-b\nBus Location: 0009:01:00.0\nDevice Minor: 0\n");
+    write_file("/proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node: 1\n");
+    write_file("/proc/driver/nvidia/gpus/0000:65:00.0/information",
+               "Model: H100\nBus Location: 0000:65:00.0\nDevice Minor: 1\n");
+    write_file("/proc/driver/nvidia/gpus/0000:66:00.0/registry", "");
+    const auto driver = read_proc_driver();
+    EXPECT_EQ(driver.version, "580.95.05");
+    ASSERT_EQ(driver.gpus.size(), 2U);
+    EXPECT_EQ(driver.gpus[0].pci, "00000000:65:00.0");
+    EXPECT_EQ(driver.gpus[0].uuid, "");  // before its first use
+    EXPECT_EQ(driver.gpus[0].minor, Reading<std::uint32_t>(1));
+    EXPECT_FALSE(driver.gpus[0].unified_memory);
+    EXPECT_EQ(driver.gpus[1].index, 1U);
+    EXPECT_EQ(driver.gpus[1].name, "GH200");
+    EXPECT_TRUE(driver.gpus[1].unified_memory);
+    std::vector<Gpu> from_library(1);
+    from_library[0].pci = "00000009:01:00.0";
+    complete_from(driver.gpus, from_library);
+    EXPECT_TRUE(from_library[0].unified_memory);
+  });
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/sample_codec.h"
 
+#include <algorithm>
+
 #include "os/frame.h"
 
 namespace vacate {
@@ -10,6 +12,7 @@ constexpr std::uint32_t kMagic =
     0x76616331;  // "vac1": guards against bytes of a library that writes where it should not
 constexpr std::size_t kMostText = 4096;
 constexpr unsigned kMostGpus = 4096;
+constexpr unsigned kMostInstances = 64;
 constexpr std::uint8_t kKnown = 255;
 
 template <class E>
@@ -67,6 +70,9 @@ void put_gpu(FrameWriter& out, const Gpu& gpu) {
     put_reading(out, *amount, count_of);
   put_reading(out, gpu.persistence, as_is<bool>);
   put_reading(out, gpu.recovery_action, as_is<std::uint32_t>);
+  put_reading(out, gpu.utilization, as_is<std::uint32_t>);
+  put_reading(out, gpu.mig, as_is<bool>);
+  out.number(static_cast<std::uint8_t>(gpu.unified_memory));
 }
 
 Gpu take_gpu(FrameReader& in, unsigned index, bool& valid) {
@@ -81,6 +87,11 @@ Gpu take_gpu(FrameReader& in, unsigned index, bool& valid) {
     *amount = take_reading<Bytes>(in, valid, make_bytes);
   gpu.persistence = take_reading<bool>(in, valid, make_bool);
   gpu.recovery_action = take_reading<std::uint32_t>(in, valid, make_number);
+  gpu.utilization = take_reading<std::uint32_t>(in, valid, make_number);
+  gpu.mig = take_reading<bool>(in, valid, make_bool);
+  const auto unified = in.number<std::uint8_t>();
+  gpu.unified_memory = unified == 1;
+  valid = valid && unified <= 1;
   return gpu;
 }
 
@@ -91,6 +102,8 @@ void put_charge(FrameWriter& out, const DriverCharge& charge) {
   std::uint8_t kinds = 0;
   for (const auto kind : charge.kinds) kinds = static_cast<std::uint8_t>(kinds | 1U << static_cast<unsigned>(kind));
   out.number(kinds);
+  out.number(static_cast<std::uint32_t>(charge.instances.size()));
+  for (const auto instance : charge.instances) out.number(instance);
 }
 
 DriverCharge take_charge(FrameReader& in, std::size_t gpus, bool& valid) {
@@ -102,6 +115,10 @@ DriverCharge take_charge(FrameReader& in, std::size_t gpus, bool& valid) {
   const auto kinds = in.number<std::uint8_t>();
   for (const auto kind : {ContextKind::compute, ContextKind::graphics, ContextKind::mps})
     if ((kinds & 1U << static_cast<unsigned>(kind)) != 0) charge.kinds.push_back(kind);
+  const auto instances = in.count(sizeof(std::uint32_t));
+  valid = valid && instances <= kMostInstances;
+  for (unsigned i = 0; valid && i < instances; ++i) charge.instances.push_back(in.number<std::uint32_t>());
+  valid = valid && std::is_sorted(charge.instances.begin(), charge.instances.end());
   valid = valid && charge.gpu < gpus && charge.pid > 0 && charge.pid <= kLargestPid && kinds < 8;
   return charge;
 }
@@ -127,7 +144,7 @@ std::string encode_sample(const DriverSample& sample) {
 }
 
 Result<DriverSample> decode_sample(std::string_view bytes) {
-  static constexpr std::size_t kSmallestGpu = 16, kSmallestCharge = 18, kSmallestSpot = 8;
+  static constexpr std::size_t kSmallestGpu = 16, kSmallestCharge = 22, kSmallestSpot = 8;
   DriverSample sample;
   FrameReader in(bytes);
   bool valid = in.number<std::uint32_t>() == kMagic;

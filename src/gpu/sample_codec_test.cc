@@ -20,8 +20,11 @@ DriverSample sample() {
   gpu.memory = {Bytes{100}, Unknown::timed_out, Unknown::implausible, Bytes{1}};
   gpu.persistence = true;
   gpu.recovery_action = Unknown::not_supported;
+  gpu.utilization = 97U;
+  gpu.mig = true;
+  gpu.unified_memory = true;
   sample.gpus = {gpu};
-  sample.charges = {{0, 4711, Bytes{5}, {ContextKind::compute, ContextKind::mps}}};
+  sample.charges = {{0, 4711, Bytes{5}, {ContextKind::compute, ContextKind::mps}, {1, 7}}};
   sample.blind_spots = {{"list-truncated", "GPU 0"}};
   return sample;
 }
