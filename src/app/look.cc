@@ -55,9 +55,11 @@ bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection) {
          std::any_of(selection.users.begin(), selection.users.end(), [&](uid_t uid) { return uid != caller.uid; });
 }
 
-ExitCode exit_code_of(const StatusReport& report) noexcept {
-  const bool blind = has_spot(report.snapshot.visibility, {"no-proc", "proc-unlisted"});
-  return blind || is_driver_silent(report.snapshot) ? ExitCode::cannot_tell : ExitCode::done;
+ExitCode exit_code_of(const Snapshot& snapshot) noexcept {
+  const bool blind = has_spot(snapshot.visibility, {"no-proc", "proc-unlisted"});
+  return blind || is_driver_silent(snapshot) ? ExitCode::cannot_tell : ExitCode::done;
 }
+
+ExitCode exit_code_of(const StatusReport& report) noexcept { return exit_code_of(report.snapshot); }
 
 }  // namespace vacate

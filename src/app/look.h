@@ -23,6 +23,7 @@ struct Look {
                                                  Selection selection);
 
 /// 0 where it could look, blind spots or not; 4 where device nodes are here and no driver answers.
+[[nodiscard]] ExitCode exit_code_of(const Snapshot& snapshot) noexcept;
 [[nodiscard]] ExitCode exit_code_of(const StatusReport& report) noexcept;
 
 /// Device nodes but no driver that answers: what holds memory can be seen, figures cannot.

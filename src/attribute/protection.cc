@@ -189,4 +189,9 @@ std::optional<std::string> claim_of(const Process& process) {
   return std::nullopt;
 }
 
+bool has_protected_name(std::string_view name) noexcept {
+  return std::any_of(kPrograms.begin(), kPrograms.end(),
+                     [&](const ProtectedProgram& program) { return has_name(program, name); });
+}
+
 }  // namespace vacate

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/holder.h"
 #include "model/snapshot.h"
@@ -24,5 +25,8 @@ namespace vacate {
 /// "it claims to be Xorg (display-server), but ...": for one that bears a protected program's name and is not it.
 /// `process` must not be protected.
 [[nodiscard]] std::optional<std::string> claim_of(const Process& process);
+
+/// Is `name` that of a program which some rule protects, whoever bears it?
+[[nodiscard]] bool has_protected_name(std::string_view name) noexcept;
 
 }  // namespace vacate

@@ -9,6 +9,7 @@
 #include "app/free.h"
 #include "app/look.h"
 #include "base/text.h"
+#include "cli/command_parts.h"
 #include "cli/live_lines.h"
 #include "cli/signal_watch.h"
 #include "cli/terminal.h"
@@ -17,31 +18,6 @@
 
 namespace vacate {
 namespace {
-
-int number_of(ExitCode code) noexcept { return static_cast<int>(code); }
-
-/// `code`, unless the answer could not be delivered: a caller that did not get it cannot tell.
-int delivered(std::string_view text, int code) {
-  const auto written = write_all(STDOUT_FILENO, text);
-  if (written) return code;
-  complain(written.error().message);
-  return code != 0 ? code : number_of(ExitCode::cannot_tell);
-}
-
-int complain_about(const Error& error) {
-  complain(error.message);
-  switch (error.code) {
-    case ErrorCode::malformed:
-      return number_of(ExitCode::usage);
-    case ErrorCode::denied:
-    case ErrorCode::refused:
-      return number_of(ExitCode::refused);
-    case ErrorCode::bug:
-      return number_of(ExitCode::defect);
-    default:
-      return number_of(ExitCode::cannot_tell);
-  }
-}
 
 Result<std::vector<uid_t>> resolve_users(const std::vector<std::string>& words) {
   std::vector<uid_t> uids;
@@ -81,6 +57,7 @@ int watch_status(const StatusOptions& options, const Selection& selection, Drive
 }
 
 int run(const StatusOptions& options) {
+  if (options.replay) return replay(options);
   const Policy policy;
   auto users = resolve_users(options.words.users);
   if (!users) return complain_about(users.error());
@@ -100,17 +77,6 @@ std::string render(const FreeReport& report, OutputFormat format) {
 Result<void> show_plan(const PreparedFree& prepared, OutputFormat format) {
   const int descriptor = format == OutputFormat::json ? STDERR_FILENO : STDOUT_FILENO;
   return write_all(descriptor, render_plan_text(prepared.plan, prepared.request, style_for(descriptor)));
-}
-
-int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy) {
-  const FreeReport report = rehearse(prepared, policy);
-  const int code = number_of(exit_code_of(report.outcome));
-  if (options.format == OutputFormat::json) return delivered(render_free_json(report.outcome), code);
-  const RenderStyle style = style_for(STDOUT_FILENO);
-  std::string text = prepared.plan.empty() ? render_outcome_text(report, style)
-                                           : render_plan_text(prepared.plan, prepared.request, style);
-  if (prepared.plan.has_action(Action::signal)) text += "dry run: nothing was sent\n";
-  return delivered(text, code);
 }
 
 int decline_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy, std::string_view why) {
@@ -143,6 +109,7 @@ int execute_free(const FreeOptions& options, PreparedFree prepared, DriverSessio
 }
 
 int run(const FreeOptions& options) {
+  if (options.replay) return replay(options);
   const auto started = Deadline::Clock::now();
   const Policy policy;
   FreeRequest request = options.request;
@@ -168,6 +135,8 @@ int run(const FreeOptions& options) {
   if (needs_consent) prepared->started = Deadline::Clock::now();  // the time limit is for the work, not for the answer
   return execute_free(options, std::move(*prepared), *driver, policy);
 }
+
+int run(const RecordOptions& options) { return record(options); }
 
 int run(const ShowText& shown) { return delivered(shown.text, number_of(ExitCode::done)); }
 

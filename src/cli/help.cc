@@ -12,6 +12,7 @@ nothing
 Commands:
   status   what holds each GPU, since when, and why it is still there (default)
   free     end leftovers, prove that the memory came back
+  record   write what was seen to a file, for a bug report
 
 Options:
   -h, --help   show this help; 'vacate COMMAND --help' shows that of a command
@@ -37,6 +38,7 @@ Options:
   --pid LIST    only these holders: PID or PID@START
   --user LIST   only holders of these users: names or numbers
   --watch       redraw every two seconds until interrupted
+  --replay FILE read a recorded machine instead of this one
   --json        one JSON object (vacate.status/1)
   -h, --help    show this help
 
@@ -65,6 +67,7 @@ Who:
 How:
   --yes           do not ask; needed where there is no terminal
   --dry-run       show the plan, send nothing
+  --replay FILE   with --dry-run: plan for a recorded machine
   --grace TIME    from TERM to KILL (10s)
   --timeout TIME  for the whole command (1min)
   --term-only     never KILL
@@ -77,6 +80,26 @@ Output:
 Examples:
   vacate free --dry-run
   vacate free --gpu 0,1 --yes --grace 30s
+)";
+}
+
+std::string_view record_help() noexcept {
+  return R"(Usage: vacate record [FILE] [OPTION...]
+
+Writes everything that one scan saw as JSON (vacate.snapshot/1), to standard
+output without FILE. --replay FILE of status, free --dry-run and why reads it,
+here or elsewhere. It has command lines, paths and user names in it: FILE is
+readable by you alone. A file of yours is replaced; a link or anything else
+that bears the name stays as it is, and nothing is written
+
+Options:
+  --redact      put stand-ins in the place of names, paths, users and ids;
+                what vacate concludes from the recording stays the same
+  -h, --help    show this help
+
+Examples:
+  vacate record --redact machine.json
+  vacate status --replay machine.json
 )";
 }
 

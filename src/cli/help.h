@@ -10,5 +10,6 @@ namespace vacate {
 [[nodiscard]] std::string_view general_help() noexcept;
 [[nodiscard]] std::string_view status_help() noexcept;
 [[nodiscard]] std::string_view free_help() noexcept;
+[[nodiscard]] std::string_view record_help() noexcept;
 
 }  // namespace vacate

@@ -2,6 +2,7 @@
 // The command line as plain values: what was asked, not yet checked against the machine.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,7 +24,8 @@ struct StatusOptions {
   OutputFormat format = OutputFormat::text;
   SelectorWords words;
   std::vector<ProcessSelector> pids;
-  bool watch = false;  ///< redraw until interrupted
+  bool watch = false;                      ///< redraw until interrupted
+  std::optional<std::string> replay = {};  ///< the recording to read instead of the machine
 };
 
 enum class Mode { ask, yes, dry_run };
@@ -34,6 +36,12 @@ struct FreeOptions {
   FreeRequest request;  ///< complete but for GPUs and users
   Mode mode = Mode::ask;
   bool quiet = false;
+  std::optional<std::string> replay = {};  ///< the recording to read instead of the machine; only with Mode::dry_run
+};
+
+struct RecordOptions {
+  std::optional<std::string> file;  ///< none: standard output
+  bool redact = false;              ///< what one would not post in public is replaced
 };
 
 /// Something to be printed on standard output, and that is all.
@@ -41,7 +49,7 @@ struct ShowText {
   std::string text;
 };
 
-using Options = std::variant<StatusOptions, FreeOptions, ShowText>;
+using Options = std::variant<StatusOptions, FreeOptions, RecordOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

@@ -19,7 +19,9 @@ struct Words {
   bool help = false, json = false, watch = false, quiet = false;
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
   std::vector<std::string> gpus, pids, users, even;
-  std::optional<std::string> grace, timeout;
+  std::optional<std::string> grace, timeout, replay;
+  bool redact = false;
+  std::vector<std::string> operands;
 };
 
 void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values) {
@@ -40,13 +42,27 @@ void add_common(CLI::App& app, Words& words) {
   add_list(app, "--user", words.users);
 }
 
+void add_replay(CLI::App& app, Words& words) {
+  app.add_option("--replay", words.replay)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void add_record(CLI::App& app, Words& words) {
+  app.set_help_flag();
+  app.allow_extras();
+  add_switch(app, "-h,--help", words.help);
+  add_switch(app, "--redact", words.redact);
+  app.add_option("FILE", words.operands)->expected(0, -1);
+}
+
 void add_status(CLI::App& app, Words& words) {
   add_common(app, words);
+  add_replay(app, words);
   add_switch(app, "--watch", words.watch);
 }
 
 void add_free(CLI::App& app, Words& words) {
   add_common(app, words);
+  add_replay(app, words);
   add_switch(app, "--leftovers", words.leftovers);
   add_switch(app, "--unsure", words.unsure);
   add_switch(app, "--all", words.all);
@@ -143,6 +159,7 @@ std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
   if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
+  if (words.replay && words.replay->empty()) return "--replay: the name of a file is missing";
   for (const auto* list : {&words.gpus, &words.pids, &words.users, &words.even})
     if (std::find(list->begin(), list->end(), "") != list->end()) return "an empty word in a list";
   return std::nullopt;
@@ -158,10 +175,12 @@ std::variant<Options, UsageError> parse_status(const std::vector<std::string>& a
   if (!complaint && words.help) return Options(ShowText{std::string(status_help())});
   if (!complaint) complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids)});
   if (!complaint && words.watch && words.json) complaint = "--watch and --json contradict each other";
+  if (!complaint && words.watch && words.replay) complaint = "--watch and --replay contradict each other";
   if (complaint) return UsageError{*complaint, std::move(try_command)};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
   options.words = {std::move(words.gpus), std::move(words.users)};
   options.watch = words.watch;
+  options.replay = std::move(words.replay);
   return Options(std::move(options));
 }
 
@@ -179,6 +198,8 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
         first_of({clash(words), parse_pids("--pid", words.pids, request.selection.pids),
                   parse_pids("--even", words.even, request.even), parse_time("--grace", words.grace, request.grace),
                   parse_time("--timeout", words.timeout, request.timeout)});
+  if (!complaint && words.replay && !words.dry_run)
+    complaint = "--replay goes with --dry-run only: nothing of a recorded machine can be ended";
   if (complaint) return UsageError{*complaint, "vacate free --help"};
   request.scope = words.all ? Scope::all : words.unsure ? Scope::unsure : Scope::leftovers;
   request.term_only = words.term_only;
@@ -186,13 +207,30 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   options.words = {std::move(words.gpus), std::move(words.users)};
   options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
   options.quiet = words.quiet;
+  options.replay = std::move(words.replay);
+  return Options(std::move(options));
+}
+
+std::variant<Options, UsageError> parse_record(const std::vector<std::string>& arguments) {
+  Words words;
+  CLI::App app;
+  add_record(app, words);
+  auto complaint = parse_words(app, arguments);
+  if (!complaint && words.help) return Options(ShowText{std::string(record_help())});
+  if (!complaint && words.operands.size() > 1)
+    complaint = fmt::format("unexpected argument '{}'", printable(words.operands[1], 64));
+  if (!complaint && !words.operands.empty() && words.operands.front().empty())
+    complaint = "the name of the file is empty";
+  if (complaint) return UsageError{*complaint, "vacate record --help"};
+  RecordOptions options{{}, words.redact};
+  if (!words.operands.empty()) options.file = std::move(words.operands.front());
   return Options(std::move(options));
 }
 
 }  // namespace
 
 std::variant<Options, UsageError> parse_options(const std::vector<std::string>& arguments) {
-  static const std::vector<std::string> kCommands = {"status", "free"};
+  static const std::vector<std::string> kCommands = {"status", "free", "record"};
   if (arguments.empty()) return Options(StatusOptions{});
   const std::string& first = arguments.front();
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
@@ -200,6 +238,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "--version") return Options(ShowText{fmt::format("vacate {}\n", kVersion)});
   if (first == "status") return parse_status(rest, "vacate status --help");
   if (first == "free") return parse_free(rest);
+  if (first == "record") return parse_record(rest);
   if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
   return UsageError{fmt::format("unknown command '{}'{}", printable(first, 64), suggestion(first, kCommands)),
                     "vacate --help"};
@@ -210,6 +249,8 @@ std::vector<std::string> option_names(const std::string& command) {
   CLI::App app;
   if (command == "free")
     add_free(app, words);
+  else if (command == "record")
+    add_record(app, words);
   else
     add_status(app, words);
   return names_of(app);

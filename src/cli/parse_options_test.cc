@@ -60,6 +60,15 @@ TEST(ParseOptions, FreeTakesTheContractsOptions) {
   EXPECT_EQ(parsed<FreeOptions>({"free", "--unsure", "--dry-run"}).mode, Mode::dry_run);
 }
 
+TEST(ParseOptions, RecordsAndReplays) {
+  EXPECT_FALSE(parsed<RecordOptions>({"record"}).file);
+  const auto record = parsed<RecordOptions>({"record", "--redact", "m.json"});
+  EXPECT_EQ(record.file, "m.json");
+  EXPECT_TRUE(record.redact);
+  EXPECT_EQ(parsed<StatusOptions>({"--replay", "m.json"}).replay, "m.json");
+  EXPECT_EQ(parsed<FreeOptions>({"free", "--dry-run", "--replay", "m.json"}).replay, "m.json");
+}
+
 TEST(ParseOptions, HelpAndVersionAreTexts) {
   EXPECT_EQ(parsed<ShowText>({"--help"}).text, general_help());
   EXPECT_EQ(parsed<ShowText>({"free", "--help"}).text, free_help());
@@ -92,6 +101,14 @@ TEST(ParseOptions, WhatIsWrongIsSaidInOneLine) {
       {{"free", "--leftovers", "--all"}, "contradict"},
       {{"free", "--yes", "--dry-run"}, "contradict"},
       {{"status", "--watch", "--json"}, "contradict"},
+      {{"status", "--watch", "--replay", "m.json"}, "contradict"},
+      {{"free", "--replay", "m.json"}, "--replay goes with --dry-run only"},
+      {{"free", "--yes", "--replay", "m.json"}, "--replay goes with --dry-run only"},
+      {{"status", "--replay", ""}, "--replay"},
+      {{"record", "a", "b"}, "unexpected argument 'b'"},
+      {{"record", "--redacted"}, "did you mean '--redact'?"},
+      {{"record", ""}, "empty"},
+      {{"recrod"}, "did you mean 'record'?"},
       {{"status", "--yes"}, "unknown option '--yes'"},
       {{"bad\ncommand"}, "bad\\x0acommand"},
   };
@@ -107,7 +124,7 @@ TEST(Help, KeepsToItsRulesAndNamesEveryOption) {
   const struct {
     std::string_view text;
     const char* command;
-  } kTable[] = {{general_help(), ""}, {status_help(), "status"}, {free_help(), "free"}};
+  } kTable[] = {{general_help(), ""}, {status_help(), "status"}, {free_help(), "free"}, {record_help(), "record"}};
   for (const auto& row : kTable) {
     for (const auto line : split(row.text, '\n')) {
       EXPECT_LE(display_width(line), 80U) << line;

@@ -26,6 +26,6 @@ struct FreeReport {
 /// What came of it: exceptions by name, a line a GPU, the verdict in a sentence.
 [[nodiscard]] std::string render_outcome_text(const FreeReport& report, const RenderStyle& style);
 /// One JSON object and a line feed.
-[[nodiscard]] std::string render_free_json(const Outcome& outcome);
+[[nodiscard]] std::string render_free_json(const Outcome& outcome, Source source = Source::machine);
 
 }  // namespace vacate

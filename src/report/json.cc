@@ -301,10 +301,11 @@ std::string render_status_json(const StatusReport& report) {
   object["groups"] = list_of(report.attribution.groups, [&](const Group& group) { return group_of(group, snapshot); });
   object["charged_to_nobody"] = list_of(report.attribution.charged_to_nobody, untied_of);
   object["advice"] = advice_of(report.advice);
+  if (report.source == Source::recording) object["replay"] = true;
   return one_line(object);
 }
 
-std::string render_free_json(const Outcome& outcome) {
+std::string render_free_json(const Outcome& outcome, Source source) {
   Json object;
   object["schema"] = "vacate.free/1";
   object["verdict"] = describe(outcome.verdict);
@@ -316,6 +317,7 @@ std::string render_free_json(const Outcome& outcome) {
   object["rounds"] = outcome.rounds;
   object["seconds"] = seconds_of(outcome.seconds);
   object["visibility"] = visibility_of(outcome.visibility);
+  if (source == Source::recording) object["replay"] = true;
   return one_line(object);
 }
 

@@ -8,6 +8,9 @@ namespace vacate {
 
 enum class Colour { no, yes };
 
+/// What a report is about: the machine it is printed on, or one that was recorded.
+enum class Source { machine, recording };
+
 struct RenderStyle {
   std::size_t width = 80;  ///< columns; lines are cut or wrapped to it where that loses nothing that matters
   Colour colour = Colour::no;

@@ -20,7 +20,11 @@ struct StatusReport {
   Snapshot snapshot;
   Attribution attribution;
   std::vector<Advice> advice;
+  Source source = Source::machine;
 };
+
+/// The first line of every text about a recording: when it was made, and that nothing was looked at now.
+[[nodiscard]] std::string render_replay_line(const Snapshot& snapshot, const RenderStyle& style);
 
 /// Lines of at most style.width columns where a title, a name or a reason can give way.
 [[nodiscard]] std::string render_status_text(const StatusReport& report, const RenderStyle& style);

@@ -337,8 +337,17 @@ std::string driver_line(const Snapshot& snapshot, const RenderStyle& style) {
 
 }  // namespace
 
+std::string render_replay_line(const Snapshot& snapshot, const RenderStyle& style) {
+  return painted(wrap(fmt::format("replay: a machine as it was recorded at {}; nothing was looked at now, and commands "
+                                  "named below are meant for that machine",
+                                  format_rfc3339(snapshot.time)),
+                      0, style.width),
+                 Paint::doubtful, style);
+}
+
 std::string render_status_text(const StatusReport& report, const RenderStyle& style) {
-  std::string text = driver_line(report.snapshot, style);
+  std::string text = report.source == Source::recording ? render_replay_line(report.snapshot, style) : "";
+  text += driver_line(report.snapshot, style);
   if (report.snapshot.driver.state != DriverState::ok && report.snapshot.nodes.empty())
     return text;  // no blind spot matters
   const auto blocks = blocks_of(report);

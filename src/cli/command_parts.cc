@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_parts.h"
+
+#include <unistd.h>
+
+#include "cli/terminal.h"
+
+namespace vacate {
+
+int number_of(ExitCode code) noexcept { return static_cast<int>(code); }
+
+int delivered(std::string_view text, int code) {
+  const auto written = write_all(STDOUT_FILENO, text);
+  if (written) return code;
+  complain(written.error().message);
+  return code != 0 ? code : number_of(ExitCode::cannot_tell);
+}
+
+int complain_about(const Error& error) {
+  complain(error.message);
+  switch (error.code) {
+    case ErrorCode::malformed:
+      return number_of(ExitCode::usage);
+    case ErrorCode::denied:
+    case ErrorCode::refused:
+      return number_of(ExitCode::refused);
+    case ErrorCode::bug:
+      return number_of(ExitCode::defect);
+    default:
+      return number_of(ExitCode::cannot_tell);
+  }
+}
+
+int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy) {
+  const Source source = options.replay ? Source::recording : Source::machine;
+  FreeReport report = rehearse(prepared, policy);
+  if (source == Source::recording) {  // the recorded machine waited for nothing
+    report.outcome.seconds = 0;
+    for (auto& gpu : report.outcome.gpus) gpu.seconds = 0;
+  }
+  const int code = number_of(exit_code_of(report.outcome));
+  if (options.format == OutputFormat::json) return delivered(render_free_json(report.outcome, source), code);
+  const RenderStyle style = style_for(STDOUT_FILENO);
+  std::string text = source == Source::recording ? render_replay_line(prepared.before.snapshot, style) : "";
+  text += prepared.plan.empty() ? render_outcome_text(report, style)
+                                : render_plan_text(prepared.plan, prepared.request, style);
+  if (prepared.plan.has_action(Action::signal)) text += "dry run: nothing was sent\n";
+  return delivered(text, code);
+}
+
+}  // namespace vacate

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several commands do alike: deliver an answer, complain, rehearse.
+#pragma once
+
+#include <string_view>
+
+#include "app/free.h"
+#include "cli/options.h"
+
+namespace vacate {
+
+[[nodiscard]] int number_of(ExitCode code) noexcept;
+
+/// `code`, unless the answer could not be delivered: a caller that did not get it cannot tell.
+[[nodiscard]] int delivered(std::string_view text, int code);
+
+/// One line on standard error; the exit code for such an error.
+[[nodiscard]] int complain_about(const Error& error);
+
+/// Prints the plan of a dry run as it would be carried out.
+[[nodiscard]] int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy);
+
+// Commands about recordings (recording_commands.cc).
+[[nodiscard]] int record(const RecordOptions& options);
+/// `options.replay` is set.
+[[nodiscard]] int replay(const StatusOptions& options);
+[[nodiscard]] int replay(const FreeOptions& options);
+
+}  // namespace vacate

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// `record`, and the commands that read a recording in place of the machine. A recording is only read: whoever may have
+// written to it, nothing of it is executed and nobody in it can be signalled, so any regular file is taken.
+#include <unistd.h>
+
+#include "app/replay.h"
+#include "cli/command_parts.h"
+#include "cli/terminal.h"
+#include "os/private_file.h"
+
+namespace vacate {
+namespace {
+
+Result<Look> look_at_file(const std::string& path, const Policy& policy) {
+  const auto text = read_regular_file(path, kLargestRecording);
+  if (!text) return text.error().within("--replay");
+  auto recording = parse_snapshot_json(*text);
+  if (!recording) return recording.error().within("--replay");
+  return look_at_recording(std::move(*recording), policy);
+}
+
+}  // namespace
+
+int record(const RecordOptions& options) {
+  const Policy policy;
+  auto driver = DriverSession::start();
+  if (!driver) return complain_about(driver.error());
+  const Snapshot seen = take_scan(*driver, policy).snapshot;
+  const std::string text =
+      render_snapshot_json(record_of(seen, options.redact ? Redaction::for_the_public : Redaction::none));
+  const int code = number_of(exit_code_of(seen));
+  if (!options.file) return delivered(text, code);
+  if (const auto written = write_private_file(*options.file, text); !written) return complain_about(written.error());
+  return code;
+}
+
+int replay(const StatusOptions& options) {
+  const Policy policy;
+  auto look = look_at_file(*options.replay, policy);
+  if (!look) return complain_about(look.error());
+  auto users = resolve_recorded_users(options.words.users, look->scan.snapshot);
+  if (!users) return complain_about(users.error());
+  auto report =
+      report_status(std::move(*look), options.words.gpus, Selection{{}, true, options.pids, std::move(*users)});
+  if (!report) return complain_about(report.error());
+  report->source = Source::recording;
+  const std::string text = options.format == OutputFormat::json ? render_status_json(*report)
+                                                                : render_status_text(*report, style_for(STDOUT_FILENO));
+  return delivered(text, number_of(exit_code_of(*report)));
+}
+
+int replay(const FreeOptions& options) {
+  const Policy policy;
+  FreeRequest request = options.request;
+  auto look = look_at_file(*options.replay, policy);
+  if (!look) return complain_about(look.error());
+  auto users = resolve_recorded_users(options.words.users, look->scan.snapshot);
+  if (!users) return complain_about(users.error());
+  request.selection.users = std::move(*users);
+  const auto prepared = prepare_free(std::move(*look), options.words.gpus, std::move(request), Deadline::Clock::now());
+  if (!prepared) return complain_about(prepared.error());
+  return rehearse_free(options, *prepared, policy);
+}
+
+}  // namespace vacate

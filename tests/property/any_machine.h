@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machines made at random for the laws of this folder: trees that died in part, shared clients, daemons, monitors,
+// hidden and garbled facts.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <rapidcheck.h>
+
+#include "attribute/test_machine.h"
+
+namespace vacate::testing {
+
+constexpr unsigned kGpus = 3;
+
+inline int below(int limit) { return *rc::gen::inRange(0, limit); }
+inline bool one_in(int n) { return below(n) == 0; }
+
+inline Actor any_actor(const std::vector<std::string>& names) {
+  static const std::vector<std::string> kExecutables = {
+      "/lab/actor",       "/lab/actor",         "/lab/actor",
+      "/usr/bin/bash",    "/usr/lib/xorg/Xorg", "/usr/bin/nvidia-persistenced",
+      "/usr/sbin/slurmd", "/home/a/bin/Xorg",   "/usr/bin/containerd-shim-runc-v2"};
+  Actor actor;
+  actor.parent = one_in(3) ? (one_in(2) ? "shell" : "init")
+                           : names[static_cast<std::size_t>(below(static_cast<int>(names.size())))];
+  actor.exe = kExecutables[static_cast<std::size_t>(below(static_cast<int>(kExecutables.size())))];
+  actor.uid = one_in(4) ? 1000U : 0U;
+  actor.session = one_in(6);
+  actor.group = one_in(5);
+  actor.detached = one_in(6);
+  actor.subreaper = one_in(8);
+  actor.listens = one_in(6);
+  if (one_in(3)) actor.pipe = one_in(2);
+  if (one_in(10)) actor.argv = {"python3", "-c", "from multiprocessing.resource_tracker import main;main(3)"};
+  return actor;
+}
+
+inline Hold any_hold() {
+  Hold hold;
+  hold.gpus = {static_cast<unsigned>(below(kGpus))};
+  if (one_in(3)) hold.gpus = {0, 1, 2};
+  hold.mib = static_cast<std::uint64_t>(below(50)) * 100;
+  hold.how = static_cast<Hold::How>(below(8));
+  return hold;
+}
+
+inline TestMachine any_machine() {
+  TestMachine m(kGpus);
+  std::vector<std::string> names = {"shell"};
+  const auto count = 2 + below(12);
+  for (int i = 0; i < count; ++i) {
+    const auto name = "p" + std::to_string(i);
+    const auto actor = any_actor(names);
+    m.actor(name, actor);
+    names.push_back(name);
+    if (one_in(2)) m.hold(name, any_hold());
+    if (one_in(3) && actor.parent != "shell" && actor.parent != "init") m.inherit(name, actor.parent);
+    if (one_in(8)) m.hold(name, any_hold());
+  }
+  if (!one_in(4)) m.run_from(names.back(), one_in(4) ? 1000U : 0U);
+  const auto caller = names.back();
+  for (int i = 0; i < count; ++i) {
+    const auto name = "p" + std::to_string(i);
+    if (name != caller && one_in(3)) one_in(5) ? m.zombify(name) : m.dies(name);
+  }
+  return m;
+}
+
+// The scan is never perfect: figures missing, charges of strangers, descriptors unread.
+inline Snapshot any_snapshot() {
+  auto scan = any_machine().snapshot();
+  for (auto& charge : scan.charges) {
+    if (one_in(6)) charge.memory = Unknown::not_supported;
+    if (one_in(12)) charge.pid = below(3000);
+  }
+  std::sort(scan.charges.begin(), scan.charges.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.gpu, a.pid) < std::tie(b.gpu, b.pid); });
+  if (one_in(5)) scan.visibility.all_references = false;
+  if (one_in(8)) scan.driver.state = DriverState::no_answer;
+  if (one_in(8)) scan.host.whole_host = false;
+  for (auto& gpu : scan.gpus) {
+    if (one_in(10)) gpu.memory.used = Unknown::timed_out;
+  }
+  for (auto& process : scan.processes) {
+    if (one_in(15)) process.exe = Unknown::no_permission;
+    if (one_in(20)) process.uid = Unknown::no_permission;
+    for (auto& pipe : process.pipes) {
+      if (one_in(10)) pipe.other_end = Unknown::no_permission;
+    }
+  }
+  return scan;
+}
+
+}  // namespace vacate::testing
