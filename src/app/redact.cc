@@ -275,6 +275,8 @@ void Redactor::redact(Process& process) {
   if (process.uid.known()) process.uid = uid(*process.uid);
   process.user = user(process.user, process.uid);
   if (process.login_uid) process.login_uid = uid(*process.login_uid);
+  process.login_user =
+      user(process.login_user, process.login_uid ? Reading<uid_t>(*process.login_uid) : Unknown::failed);
   process.cgroup = control_group(process.cgroup);
 }
 

@@ -131,6 +131,7 @@ void fields(V& v, Seen<V, Process>& process) {
   v("kernel_module", process.kernel_module);
   v("stuck_in", process.stuck_in);
   v("login_uid", process.login_uid);
+  v("login_user", process.login_user);
 }
 
 template <class V>
@@ -158,6 +159,7 @@ void fields(V& v, Seen<V, ServiceUnit>& unit) {
   v("sub_state", unit.sub_state);
   v("main_pid", unit.main_pid);
   v("restart", unit.restart);
+  v("activated", unit.activated);
 }
 
 template <class V>
@@ -222,10 +224,10 @@ static_assert(has_size<GpuMemory, 64>());
 static_assert(has_size<Gpu, 224>());
 static_assert(has_size<DriverCharge, 72>());
 static_assert(has_size<PipeEnd, 80>());
-static_assert(has_size<Process, 440>());
+static_assert(has_size<Process, 472>());
 static_assert(has_size<Reference, 56>());
 static_assert(has_size<HiddenReference, 48>());
-static_assert(has_size<ServiceUnit, 136>());
+static_assert(has_size<ServiceUnit, 152>());
 static_assert(has_size<ServiceManager, 32>());
 static_assert(has_size<Existence, 72>());
 static_assert(has_size<BlindSpot, 64>());
