@@ -284,7 +284,9 @@ void Scanner::read_relations() {
   std::vector<NodeHit> pinning;
   for (const auto& hit : walk.hits)
     if (pins_memory(nodes_.nodes()[nodes_.index_of(hit.node)].role)) pinning.push_back(hit);
-  scan_.snapshot.shared_clients = group_by_description(pinning, compare_descriptions);
+  auto clients = find_shared_clients(pinning);
+  scan_.snapshot.shared_clients = std::move(clients.sets);
+  if (!clients.complete) blind_.add_unknown_clients();
   note_hidden();
 }
 

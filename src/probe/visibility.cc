@@ -80,6 +80,10 @@ void BlindSpots::add_hidden(pid_t pid) {
       {"hidden-process", fmt::format("the driver charges process {}, which exists but is not shown in /proc", pid)});
 }
 
+void BlindSpots::add_unknown_clients() {
+  spots_.push_back({"clients-unknown", "which processes share an open file of a GPU could not be found out"});
+}
+
 void BlindSpots::add_in_flight(const InFlightScan& scan, const std::vector<Process>& processes) {
   for (const auto& queued : scan.queued) {
     const auto at = std::lower_bound(processes.begin(), processes.end(), queued.pid,

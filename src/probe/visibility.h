@@ -25,6 +25,8 @@ class BlindSpots {
   void add_unpinned(pid_t pid, const Error& error);
   void add_stuck_argv(pid_t pid);
   void add_hidden(pid_t pid);
+  /// Who shares whose open files could not be found out to the end.
+  void add_unknown_clients();
   void add_in_flight(const InFlightScan& scan, const std::vector<Process>& processes);
   void add_rings(const std::vector<RingFile>& rings);
 
