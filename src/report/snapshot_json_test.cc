@@ -47,7 +47,7 @@ Snapshot machine() {
   s.references = {{70, EvidenceKind::mapping, 1, 2, "fd 12"}};
   s.shared_clients = {{70, 90}};
   s.hidden_references = {{70, HiddenKind::io_uring_file, 9, 1, "/dev/nvidia\xc3\x28"}};
-  s.services = {true, {{"llm.service", "active", "running", 70, "always"}}};
+  s.services = {true, {{"llm.service", "active", "running", 70, "always", 12.5}}};
   s.containers = {{"abc", Unknown::no_permission, "nobody"}};
   s.jobs = {{"123", false, "slurm"}};
   s.shells = {"/bin/sh", "/bin/bash"};
