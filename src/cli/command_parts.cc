@@ -3,7 +3,11 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "cli/terminal.h"
+#include "os/users.h"
 
 namespace vacate {
 
@@ -29,6 +33,20 @@ int complain_about(const Error& error) {
     default:
       return number_of(ExitCode::cannot_tell);
   }
+}
+
+Result<std::vector<uid_t>> resolve_users(const std::vector<std::string>& words) {
+  std::vector<uid_t> uids;
+  const Users users = Users::read();
+  for (const auto& word : words) {
+    const auto named = users.find(word);
+    const auto number = parse_unsigned(word);
+    if (!named && (!number || *number > 0xFFFFFFFEU))
+      return Error{ErrorCode::malformed,
+                   fmt::format("--user: no user is '{}'; give a name or a number", printable(word, 64))};
+    uids.push_back(named ? *named : static_cast<uid_t>(*number));
+  }
+  return uids;
 }
 
 int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy) {

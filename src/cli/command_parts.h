@@ -20,6 +20,15 @@ namespace vacate {
 /// Prints the plan of a dry run as it would be carried out.
 [[nodiscard]] int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy);
 
+/// uids of names or numbers, by this machine's passwd file. malformed: nobody is called that.
+[[nodiscard]] Result<std::vector<uid_t>> resolve_users(const std::vector<std::string>& words);
+/// The recording that --replay names, attributed. malformed: what is wrong with it.
+[[nodiscard]] Result<Look> look_at_file(const std::string& path, const Policy& policy);
+
+// Commands that explain (explaining_commands.cc).
+[[nodiscard]] int explain(const WhyOptions& options);
+[[nodiscard]] int diagnose(const DoctorOptions& options);
+
 // Commands about recordings (recording_commands.cc).
 [[nodiscard]] int record(const RecordOptions& options);
 /// `options.replay` is set.

@@ -8,30 +8,14 @@
 
 #include "app/free.h"
 #include "app/look.h"
-#include "base/text.h"
 #include "cli/command_parts.h"
 #include "cli/live_lines.h"
 #include "cli/signal_watch.h"
 #include "cli/terminal.h"
 #include "execute/wait.h"
-#include "os/users.h"
 
 namespace vacate {
 namespace {
-
-Result<std::vector<uid_t>> resolve_users(const std::vector<std::string>& words) {
-  std::vector<uid_t> uids;
-  const Users users = Users::read();
-  for (const auto& word : words) {
-    const auto named = users.find(word);
-    const auto number = parse_unsigned(word);
-    if (!named && (!number || *number > 0xFFFFFFFEU))
-      return Error{ErrorCode::malformed,
-                   fmt::format("--user: no user is '{}'; give a name or a number", printable(word, 64))};
-    uids.push_back(named ? *named : static_cast<uid_t>(*number));
-  }
-  return uids;
-}
 
 int show_status_once(const StatusOptions& options, const Selection& selection, DriverSession& driver,
                      const Policy& policy) {
@@ -135,6 +119,10 @@ int run(const FreeOptions& options) {
   if (needs_consent) prepared->started = Deadline::Clock::now();  // the time limit is for the work, not for the answer
   return execute_free(options, std::move(*prepared), *driver, policy);
 }
+
+int run(const WhyOptions& options) { return explain(options); }
+
+int run(const DoctorOptions& options) { return diagnose(options); }
 
 int run(const RecordOptions& options) { return record(options); }
 

@@ -12,6 +12,8 @@ nothing
 Commands:
   status   what holds each GPU, since when, and why it is still there (default)
   free     end leftovers, prove that the memory came back
+  why      the evidence and the reasoning about a process or a GPU
+  doctor   what this machine lets vacate see and do, and how to improve it
   record   write what was seen to a file, for a bug report
 
 Options:
@@ -80,6 +82,42 @@ Output:
 Examples:
   vacate free --dry-run
   vacate free --gpu 0,1 --yes --grace 30s
+)";
+}
+
+std::string_view why_help() noexcept {
+  return R"(Usage: vacate why PID|PID@START|gpu:N|GPU-UUID... [OPTION...]
+
+Says in sentences what a process or a GPU is, on what evidence, whose it is,
+and what would free its memory and what would not. Changes nothing
+
+Options:
+  --gpu LIST    these GPUs: index, GPU- UUID or its beginning, PCI bus id, all
+  --pid LIST    these processes: PID or PID@START
+  --user LIST   the holders of these users: names or numbers
+  --replay FILE read a recorded machine instead of this one
+  --json        one JSON object (vacate.why/1)
+  -h, --help    show this help
+
+Examples:
+  vacate why 4711
+  vacate why gpu:0 --json
+)";
+}
+
+std::string_view doctor_help() noexcept {
+  return R"(Usage: vacate doctor [OPTION...]
+
+Shows what this machine lets vacate see and do, what each gap costs, and how to
+close it. Changes nothing
+
+Options:
+  --json        one JSON object (vacate.doctor/1)
+  -h, --help    show this help
+
+Examples:
+  vacate doctor
+  sudo vacate doctor --json | jq '.checks[] | select(.state != "good")'
 )";
 }
 

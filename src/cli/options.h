@@ -39,6 +39,18 @@ struct FreeOptions {
   std::optional<std::string> replay = {};  ///< the recording to read instead of the machine; only with Mode::dry_run
 };
 
+/// What is asked about, and in place of which machine.
+struct WhyOptions {
+  OutputFormat format = OutputFormat::text;
+  SelectorWords words;
+  std::vector<ProcessSelector> pids;
+  std::optional<std::string> replay;
+};
+
+struct DoctorOptions {
+  OutputFormat format = OutputFormat::text;
+};
+
 struct RecordOptions {
   std::optional<std::string> file;  ///< none: standard output
   bool redact = false;              ///< what one would not post in public is replaced
@@ -49,7 +61,7 @@ struct ShowText {
   std::string text;
 };
 
-using Options = std::variant<StatusOptions, FreeOptions, RecordOptions, ShowText>;
+using Options = std::variant<StatusOptions, FreeOptions, WhyOptions, DoctorOptions, RecordOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

@@ -46,6 +46,19 @@ void add_replay(CLI::App& app, Words& words) {
   app.add_option("--replay", words.replay)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void add_why(CLI::App& app, Words& words) {
+  add_common(app, words);
+  add_replay(app, words);
+  app.add_option("SUBJECT", words.operands)->expected(0, -1);
+}
+
+void add_doctor(CLI::App& app, Words& words) {
+  app.set_help_flag();
+  app.allow_extras();
+  add_switch(app, "-h,--help", words.help);
+  add_switch(app, "--json", words.json);
+}
+
 void add_record(CLI::App& app, Words& words) {
   app.set_help_flag();
   app.allow_extras();
@@ -211,6 +224,51 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   return Options(std::move(options));
 }
 
+/// "4711", "4711@156405", "gpu:0", "GPU-ab..." to the lists of --pid and --gpu.
+std::optional<std::string> sort_subjects(Words& words, std::vector<ProcessSelector>& pids) {
+  for (const auto& subject : words.operands) {
+    const bool is_gpu = subject.starts_with("gpu:") && subject.size() > 4;
+    if (is_gpu || subject.starts_with("GPU-")) {
+      words.gpus.push_back(is_gpu ? subject.substr(4) : subject);
+      continue;
+    }
+    const auto process = parse_process_selector(subject);
+    if (!process)
+      return fmt::format("'{}' is neither a process nor a GPU; write PID, PID@START or gpu:N", printable(subject, 64));
+    pids.push_back(*process);
+  }
+  if (pids.empty() && words.gpus.empty() && words.users.empty())
+    return "name a process or a GPU: PID, PID@START or gpu:N";
+  return std::nullopt;
+}
+
+std::variant<Options, UsageError> parse_why(const std::vector<std::string>& arguments) {
+  Words words;
+  CLI::App app;
+  add_why(app, words);
+  WhyOptions options;
+  auto complaint = parse_words(app, arguments);
+  for (auto* list : {&words.gpus, &words.pids, &words.users}) cut_at_commas(*list);
+  if (!complaint && words.help) return Options(ShowText{std::string(why_help())});
+  if (!complaint) complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids)});
+  if (!complaint) complaint = sort_subjects(words, options.pids);
+  if (complaint) return UsageError{*complaint, "vacate why --help"};
+  options.format = words.json ? OutputFormat::json : OutputFormat::text;
+  options.words = {std::move(words.gpus), std::move(words.users)};
+  options.replay = std::move(words.replay);
+  return Options(std::move(options));
+}
+
+std::variant<Options, UsageError> parse_doctor(const std::vector<std::string>& arguments) {
+  Words words;
+  CLI::App app;
+  add_doctor(app, words);
+  const auto complaint = parse_words(app, arguments);
+  if (complaint) return UsageError{*complaint, "vacate doctor --help"};
+  if (words.help) return Options(ShowText{std::string(doctor_help())});
+  return Options(DoctorOptions{words.json ? OutputFormat::json : OutputFormat::text});
+}
+
 std::variant<Options, UsageError> parse_record(const std::vector<std::string>& arguments) {
   Words words;
   CLI::App app;
@@ -230,7 +288,7 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
 }  // namespace
 
 std::variant<Options, UsageError> parse_options(const std::vector<std::string>& arguments) {
-  static const std::vector<std::string> kCommands = {"status", "free", "record"};
+  static const std::vector<std::string> kCommands = {"status", "free", "why", "doctor", "record"};
   if (arguments.empty()) return Options(StatusOptions{});
   const std::string& first = arguments.front();
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
@@ -238,6 +296,8 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "--version") return Options(ShowText{fmt::format("vacate {}\n", kVersion)});
   if (first == "status") return parse_status(rest, "vacate status --help");
   if (first == "free") return parse_free(rest);
+  if (first == "why") return parse_why(rest);
+  if (first == "doctor") return parse_doctor(rest);
   if (first == "record") return parse_record(rest);
   if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
   return UsageError{fmt::format("unknown command '{}'{}", printable(first, 64), suggestion(first, kCommands)),
@@ -249,6 +309,10 @@ std::vector<std::string> option_names(const std::string& command) {
   CLI::App app;
   if (command == "free")
     add_free(app, words);
+  else if (command == "why")
+    add_why(app, words);
+  else if (command == "doctor")
+    add_doctor(app, words);
   else if (command == "record")
     add_record(app, words);
   else

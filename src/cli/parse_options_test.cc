@@ -60,6 +60,15 @@ TEST(ParseOptions, FreeTakesTheContractsOptions) {
   EXPECT_EQ(parsed<FreeOptions>({"free", "--unsure", "--dry-run"}).mode, Mode::dry_run);
 }
 
+TEST(ParseOptions, WhyTakesProcessesAndGpus) {
+  const auto why = parsed<WhyOptions>({"why", "4711@99", "gpu:0", "GPU-ab", "--pid", "12", "--json", "gpu:65:00.0"});
+  EXPECT_EQ(why.pids, (std::vector<ProcessSelector>{{12, std::nullopt}, {4711, 99}}));
+  EXPECT_EQ(why.words.gpus, (Arguments{"0", "GPU-ab", "65:00.0"}));
+  EXPECT_EQ(why.format, OutputFormat::json);
+  EXPECT_EQ(parsed<WhyOptions>({"why", "--user", "alice", "--replay", "m.json"}).replay, "m.json");
+  EXPECT_EQ(parsed<DoctorOptions>({"doctor", "--json"}).format, OutputFormat::json);
+}
+
 TEST(ParseOptions, RecordsAndReplays) {
   EXPECT_FALSE(parsed<RecordOptions>({"record"}).file);
   const auto record = parsed<RecordOptions>({"record", "--redact", "m.json"});
@@ -105,6 +114,15 @@ TEST(ParseOptions, WhatIsWrongIsSaidInOneLine) {
       {{"free", "--replay", "m.json"}, "--replay goes with --dry-run only"},
       {{"free", "--yes", "--replay", "m.json"}, "--replay goes with --dry-run only"},
       {{"status", "--replay", ""}, "--replay"},
+      {{"why"}, "name a process or a GPU"},
+      {{"why", "x"}, "'x' is neither a process nor a GPU"},
+      {{"why", "gpu:"}, "'gpu:' is neither"},
+      {{"why", "4711@"}, "'4711@' is neither"},
+      {{"why", "-1"}, "-1"},
+      {{"why", "0"}, "'0' is neither"},
+      {{"whz", "1"}, "did you mean 'why'?"},
+      {{"doctor", "now"}, "unexpected argument 'now'"},
+      {{"dotcor"}, "did you mean 'doctor'?"},
       {{"record", "a", "b"}, "unexpected argument 'b'"},
       {{"record", "--redacted"}, "did you mean '--redact'?"},
       {{"record", ""}, "empty"},
@@ -124,7 +142,8 @@ TEST(Help, KeepsToItsRulesAndNamesEveryOption) {
   const struct {
     std::string_view text;
     const char* command;
-  } kTable[] = {{general_help(), ""}, {status_help(), "status"}, {free_help(), "free"}, {record_help(), "record"}};
+  } kTable[] = {{general_help(), ""}, {status_help(), "status"}, {free_help(), "free"},
+                {why_help(), "why"},  {doctor_help(), "doctor"}, {record_help(), "record"}};
   for (const auto& row : kTable) {
     for (const auto line : split(row.text, '\n')) {
       EXPECT_LE(display_width(line), 80U) << line;

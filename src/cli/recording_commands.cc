@@ -9,7 +9,6 @@
 #include "os/private_file.h"
 
 namespace vacate {
-namespace {
 
 Result<Look> look_at_file(const std::string& path, const Policy& policy) {
   const auto text = read_regular_file(path, kLargestRecording);
@@ -18,8 +17,6 @@ Result<Look> look_at_file(const std::string& path, const Policy& policy) {
   if (!recording) return recording.error().within("--replay");
   return look_at_recording(std::move(*recording), policy);
 }
-
-}  // namespace
 
 int record(const RecordOptions& options) {
   const Policy policy;
