@@ -3,7 +3,10 @@
 // written to it, nothing of it is executed and nobody in it can be signalled, so any regular file is taken.
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "app/replay.h"
+#include "base/text.h"
 #include "cli/command_parts.h"
 #include "cli/terminal.h"
 #include "os/private_file.h"
@@ -14,7 +17,7 @@ Result<Look> look_at_file(const std::string& path, const Policy& policy) {
   const auto text = read_regular_file(path, kLargestRecording);
   if (!text) return text.error().within("--replay");
   auto recording = parse_snapshot_json(*text);
-  if (!recording) return recording.error().within("--replay");
+  if (!recording) return recording.error().within(fmt::format("--replay '{}'", printable(path, 200)));
   return look_at_recording(std::move(*recording), policy);
 }
 

@@ -131,7 +131,7 @@ void fields(V& v, Seen<V, Process>& process) {
   v("kernel_module", process.kernel_module);
   v("stuck_in", process.stuck_in);
   v("login_uid", process.login_uid);
-  v("login_user", process.login_user);
+  v.added("login_user", process.login_user);
 }
 
 template <class V>
@@ -159,7 +159,7 @@ void fields(V& v, Seen<V, ServiceUnit>& unit) {
   v("sub_state", unit.sub_state);
   v("main_pid", unit.main_pid);
   v("restart", unit.restart);
-  v("activated", unit.activated);
+  v.added("activated", unit.activated);
 }
 
 template <class V>

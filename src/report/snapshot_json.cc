@@ -74,6 +74,10 @@ class Writer {
   void operator()(const char* name, const T& value) {
     object_[name] = encode(value);
   }
+  template <class T>
+  void added(const char* name, const T& value) {
+    (*this)(name, value);
+  }
   void descriptor(const char* name, int value) { object_[name] = value; }
   [[nodiscard]] Json take() && { return std::move(object_); }
 
@@ -148,6 +152,11 @@ class Reader {
   template <class T>
   void operator()(const char* name, T& value) {
     read(name, [&](const Json& found) { decode(found, value, place_); });
+  }
+  /// One that older recordings lack.
+  template <class T>
+  void added(const char* name, T& value) {
+    if (object_.contains(name)) (*this)(name, value);
   }
   /// A descriptor's number, -1 for none.
   void descriptor(const char* name, int& value) {

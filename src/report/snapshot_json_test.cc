@@ -104,6 +104,13 @@ TEST(SnapshotJson, WhatIsWrongIsSaidWithItsPlace) {
   }
 }
 
+TEST(SnapshotJson, AnOlderRecordingLacksWhatWasAddedSince) {
+  const std::string text = render_snapshot_json({machine(), "0.1.0", false});
+  const auto read = parse_snapshot_json(replaced(text, ",\n    \"login_user\": \"\"", ""));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->snapshot, machine());
+}
+
 TEST(SnapshotJson, ListsHaveToBeInOrder) {
   const auto refused = [](void (*spoil)(Snapshot&)) {
     Snapshot s = machine();
