@@ -84,7 +84,8 @@ Snapshot any_recorded() {
     s.hidden_references.push_back({9 - i, static_cast<HiddenKind>(below(2)), below(9) - 1, 1, any_bytes()});
   s.services.answered = any_reading(one_in(2));
   for (int i = below(3); i > 0; --i)
-    s.services.units.push_back({"unit" + std::to_string(9 - i), any_bytes(), any_bytes(), below(9), any_bytes()});
+    s.services.units.push_back(
+        {"unit" + std::to_string(9 - i), any_bytes(), any_bytes(), below(9), any_bytes(), any_reading(any_figure())});
   for (int i = below(3); i > 0; --i)
     s.containers.push_back({std::to_string(9 - i), any_reading(one_in(2)), any_bytes()});
   s.visibility.blind_spots.push_back({"code", any_bytes()});
