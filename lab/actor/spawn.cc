@@ -130,7 +130,7 @@ void arrange_descriptors(const Child& child, std::uint32_t slot, UniqueFd& birth
 }
 
 [[noreturn]] void exec_actor(const Child& child, std::uint32_t slot, ActorPlan plan, UniqueFd birth) {
-  if (!plan.exe.empty()) bind_program(child, plan.exe);
+  if (!plan.exe.empty() && geteuid() == 0) bind_program(child, plan.exe);  // else it is a copy (machine/actors.cc)
   arrange_descriptors(child, slot, birth);
   become_user(child, plan.uid, plan.gid);
   child.must(chdir("/") == 0, "/");

@@ -37,11 +37,11 @@ std::string packed(const ActorPlan& plan) {
   return packer.bytes();
 }
 
-/// Where an `exe` leads when its links are followed; made if there is no such file, so that something can be bound
-/// there.
+/// Where an `exe` leads when its links are followed. If there is no such file it becomes a copy of the actor program:
+/// root binds the program over it, whoever may not do that runs the copy.
 Result<std::string> resolve_program(const std::string& exe) {
   if (access(exe.c_str(), F_OK) != 0) {
-    if (auto made = write_file(exe, "", 0755); !made) return made.error();
+    if (auto made = write_file(exe, read_file(kActorPath), 0755); !made) return made.error();
   }
   char resolved[PATH_MAX];
   if (realpath(exe.c_str(), resolved) == nullptr) return vacate::system_error(exe);

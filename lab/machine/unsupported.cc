@@ -51,7 +51,9 @@ Refusal refuse_hold(const ActorSpec& actor, const HoldSpec& hold) {
 Refusal refuse_under(const ActorSpec& actor, const ActorSpec& parent) {
   if (parent.user == User::root) return std::nullopt;
   if (actor.user != parent.user) return "a user other than that of its parent, which is not root";
-  if (!actor.exe.empty()) return "exe under a parent that is not root";
+  // Below /home nothing else lies that the program would have to be bound over.
+  if (!actor.exe.empty() && !actor.exe.starts_with("/home/"))
+    return "exe outside /home under a parent that is not root";
   if (!actor.cgroup.empty()) return "cgroup under a parent that is not root";
   if (actor.pidns != parent.pidns) return "pidns under a parent that is not root";
   return std::nullopt;
