@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prototypes are our own, of calls whose ABI has not changed since systemd 221: the shared library of every
+// distribution of the last ten years has them all.
+#include "os/system_bus.h"
+
+#include <dlfcn.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace vacate {
+namespace {
+
+constexpr const char* kLibrary = "libsystemd.so.0";
+constexpr std::size_t kLongestText = 4096;
+
+// Opaque to everybody but the library.
+struct Bus;
+struct Message;
+
+/// As the library lays it out.
+struct BusError {
+  const char* name = nullptr;
+  const char* message = nullptr;
+  int need_free = 0;
+};
+
+using NewBus = int (*)(Bus** bus);
+using SetAddress = int (*)(Bus* bus, const char* address);
+using SetBusClient = int (*)(Bus* bus, int on);
+using Start = int (*)(Bus* bus);
+using GetFd = int (*)(Bus* bus);
+using CloseUnref = Bus* (*)(Bus* bus);
+using CallMethod = int (*)(Bus* bus, const char* peer, const char* path, const char* interface, const char* member,
+                           BusError* error, Message** reply, const char* types, ...);
+using GetProperty = int (*)(Bus* bus, const char* peer, const char* path, const char* interface, const char* member,
+                            BusError* error, Message** reply, const char* type);
+using ReadBasic = int (*)(Message* message, char type, void* value);
+using UnrefMessage = Message* (*)(Message* message);
+using FreeError = void (*)(BusError* error);
+
+struct Library {
+  NewBus new_bus = nullptr;
+  SetAddress set_address = nullptr;
+  SetBusClient set_bus_client = nullptr;
+  Start start = nullptr;
+  GetFd get_fd = nullptr;
+  CloseUnref close = nullptr;
+  CallMethod call_method = nullptr;
+  GetProperty get_property = nullptr;
+  ReadBasic read_basic = nullptr;
+  UnrefMessage unref_message = nullptr;
+  FreeError free_error = nullptr;
+};
+
+template <class Call>
+bool find(void* library, Call& call, const char* name) {
+  void* symbol = dlsym(library, name);
+  if (symbol != nullptr) call = reinterpret_cast<Call>(symbol);  // what POSIX says dlsym is for
+  return symbol != nullptr;
+}
+
+Result<Library> load() {
+  void* library = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);  // kept until the child ends
+  if (library == nullptr) return Error{ErrorCode::unsupported, std::string(kLibrary) + " is not there"};
+  Library calls;
+  const bool complete =
+      find(library, calls.new_bus, "sd_bus_new") && find(library, calls.set_address, "sd_bus_set_address") &&
+      find(library, calls.set_bus_client, "sd_bus_set_bus_client") && find(library, calls.start, "sd_bus_start") &&
+      find(library, calls.get_fd, "sd_bus_get_fd") && find(library, calls.close, "sd_bus_flush_close_unref") &&
+      find(library, calls.call_method, "sd_bus_call_method") &&
+      find(library, calls.get_property, "sd_bus_get_property") &&
+      find(library, calls.read_basic, "sd_bus_message_read_basic") &&
+      find(library, calls.unref_message, "sd_bus_message_unref") &&
+      find(library, calls.free_error, "sd_bus_error_free");
+  if (!complete) return Error{ErrorCode::unsupported, std::string(kLibrary) + " lacks a call"};
+  return calls;
+}
+
+}  // namespace
+
+struct SystemBus::Connection {
+  Library calls;
+  Bus* bus = nullptr;
+
+  explicit Connection(const Library& library) : calls(library) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() {
+    if (bus != nullptr) calls.close(bus);
+  }
+
+  /// What a call answered with, freed with this.
+  struct Reply {
+    const Library& calls;
+    Message* message = nullptr;
+    BusError error;
+    explicit Reply(const Library& library) : calls(library) {}
+    Reply(const Reply&) = delete;
+    Reply& operator=(const Reply&) = delete;
+    ~Reply() {
+      if (message != nullptr) calls.unref_message(message);
+      calls.free_error(&error);
+    }
+    /// The library's negative errno as an Error, with the peer's own name for it.
+    [[nodiscard]] Error failure(int code, const char* what) const {
+      auto problem = system_error(what, -code);
+      if (error.name != nullptr) problem.message += " (" + std::string(error.name) + ")";
+      return problem;
+    }
+    /// The one string-like value of the reply.
+    [[nodiscard]] Result<std::string> text(char type, const char* what) const {
+      const char* value = nullptr;
+      const int code = calls.read_basic(message, type, &value);
+      if (code < 0) return failure(code, what);
+      const std::string copy(value != nullptr ? value : "");
+      if (code == 0 || copy.size() > kLongestText) return Error{ErrorCode::malformed, what};
+      return copy;
+    }
+  };
+};
+
+SystemBus::SystemBus(std::unique_ptr<Connection> connection) noexcept : connection_(std::move(connection)) {}
+SystemBus::SystemBus(SystemBus&&) noexcept = default;
+SystemBus& SystemBus::operator=(SystemBus&&) noexcept = default;
+SystemBus::~SystemBus() = default;
+
+Result<SystemBus> SystemBus::connect(const std::string& socket) {
+  const auto library = load();
+  if (!library) return library.error();
+  auto connection = std::make_unique<Connection>(*library);
+  const auto& calls = connection->calls;
+  int code = calls.new_bus(&connection->bus);
+  if (code >= 0) code = calls.set_address(connection->bus, ("unix:path=" + socket).c_str());
+  if (code >= 0) code = calls.set_bus_client(connection->bus, 1);
+  if (code >= 0) code = calls.start(connection->bus);
+  if (code < 0) return system_error("the system bus", -code);
+  return SystemBus(std::move(connection));
+}
+
+Result<std::string> SystemBus::call_for_path(const BusObject& object, const char* method, const std::string& argument) {
+  Connection::Reply reply(connection_->calls);
+  const int code = connection_->calls.call_method(connection_->bus, object.peer.c_str(), object.path.c_str(),
+                                                  object.interface.c_str(), method, &reply.error, &reply.message, "s",
+                                                  argument.c_str());
+  if (code < 0) return reply.failure(code, method);
+  return reply.text('o', method);
+}
+
+Result<std::string> SystemBus::read_text(const BusObject& object, const char* property) {
+  Connection::Reply reply(connection_->calls);
+  const int code =
+      connection_->calls.get_property(connection_->bus, object.peer.c_str(), object.path.c_str(),
+                                      object.interface.c_str(), property, &reply.error, &reply.message, "s");
+  if (code < 0) return reply.failure(code, property);
+  return reply.text('s', property);
+}
+
+template <class Number>
+Result<Number> SystemBus::read_basic(const BusObject& object, const char* property, const char* type) {
+  Connection::Reply reply(connection_->calls);
+  int code = connection_->calls.get_property(connection_->bus, object.peer.c_str(), object.path.c_str(),
+                                             object.interface.c_str(), property, &reply.error, &reply.message, type);
+  if (code < 0) return reply.failure(code, property);
+  Number value = 0;
+  code = connection_->calls.read_basic(reply.message, *type, &value);
+  if (code <= 0) return Error{ErrorCode::malformed, property};
+  return value;
+}
+
+Result<std::uint32_t> SystemBus::read_number(const BusObject& object, const char* property) {
+  return read_basic<std::uint32_t>(object, property, "u");
+}
+
+Result<std::uint64_t> SystemBus::read_time(const BusObject& object, const char* property) {
+  return read_basic<std::uint64_t>(object, property, "t");
+}
+
+Result<SystemBus::Listener> SystemBus::listener() const {
+  const int fd = connection_->calls.get_fd(connection_->bus);
+  if (fd < 0) return system_error("the system bus", -fd);
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return system_error("SO_PEERCRED");
+  return Listener{credentials.pid, credentials.uid};
+}
+
+}  // namespace vacate
