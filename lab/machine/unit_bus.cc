@@ -65,27 +65,36 @@ std::optional<UnitView> unit_at(const Units& units, const char* path) {
   return none;
 }
 
-/// A property: a text, or the one number.
+/// A property: what it is called and how its value is added to a message.
 struct Property {
   const char* interface;
   const char* name;
-  std::string UnitView::*text;
+  int (*append)(sd_bus_message* reply, const UnitView& unit);
 };
-constexpr std::array<Property, 7> kProperties = {{
-    {kUnit, "Id", &UnitView::name},
-    {kUnit, "LoadState", &UnitView::load_state},
-    {kUnit, "ActiveState", &UnitView::active_state},
-    {kUnit, "SubState", &UnitView::sub_state},
-    {kService, "Restart", &UnitView::restart},
-    {kService, "ControlGroup", &UnitView::control_group},
-    {kService, "MainPID", nullptr},
-}};
 
-int append_variant(sd_bus_message* reply, const Property& property, const UnitView& unit) {
-  if (property.text == nullptr)
-    return sd_bus_message_append(reply, "v", "u", static_cast<std::uint32_t>(unit.main_pid));
-  return sd_bus_message_append(reply, "v", "s", (unit.*property.text).c_str());
+template <std::string UnitView::*Member>
+int append_text(sd_bus_message* reply, const UnitView& unit) {
+  return sd_bus_message_append(reply, "v", "s", (unit.*Member).c_str());
 }
+template <std::uint64_t UnitView::*Member>
+int append_time(sd_bus_message* reply, const UnitView& unit) {
+  return sd_bus_message_append(reply, "v", "t", unit.*Member);
+}
+int append_main_pid(sd_bus_message* reply, const UnitView& unit) {
+  return sd_bus_message_append(reply, "v", "u", static_cast<std::uint32_t>(unit.main_pid));
+}
+
+constexpr auto kProperties = std::to_array<Property>({
+    {kUnit, "Id", append_text<&UnitView::name>},
+    {kUnit, "LoadState", append_text<&UnitView::load_state>},
+    {kUnit, "ActiveState", append_text<&UnitView::active_state>},
+    {kUnit, "SubState", append_text<&UnitView::sub_state>},
+    {kUnit, "InactiveExitTimestamp", append_time<&UnitView::activated_real>},
+    {kUnit, "InactiveExitTimestampMonotonic", append_time<&UnitView::activated_monotonic>},
+    {kService, "Restart", append_text<&UnitView::restart>},
+    {kService, "ControlGroup", append_text<&UnitView::control_group>},
+    {kService, "MainPID", append_main_pid},
+});
 
 /// A reply that is sent when it is complete.
 class Reply {
@@ -110,7 +119,7 @@ int get_property(sd_bus_message* call, const UnitView& unit) {
   for (const Property& property : kProperties) {
     if (std::string_view(property.interface) != interface || std::string_view(property.name) != name) continue;
     Reply reply(call);
-    reply.add(append_variant(reply.message(), property, unit));
+    reply.add(property.append(reply.message(), unit));
     return reply.send();
   }
   return sd_bus_reply_method_errorf(call, SD_BUS_ERROR_UNKNOWN_PROPERTY, "Unknown property %s", name);
@@ -125,7 +134,7 @@ int get_all(sd_bus_message* call, const UnitView& unit) {
     if (*interface != '\0' && std::string_view(property.interface) != interface) continue;
     reply.add(sd_bus_message_open_container(reply.message(), 'e', "sv"));
     reply.add(sd_bus_message_append(reply.message(), "s", property.name));
-    reply.add(append_variant(reply.message(), property, unit));
+    reply.add(property.append(reply.message(), unit));
     reply.add(sd_bus_message_close_container(reply.message()));
   }
   reply.add(sd_bus_message_close_container(reply.message()));

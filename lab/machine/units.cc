@@ -2,6 +2,9 @@
 // See units.h. The newest process with the name of a unit's `main` is its main process.
 #include "lab/machine/units.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -52,6 +55,22 @@ void terminate(const std::string& control_group, pid_t main) {
   for (const pid_t pid : members) kill(pid, SIGTERM);
 }
 
+std::uint64_t now_of(clockid_t clock) {
+  timespec now{};
+  (void)clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+}
+
+/// Microseconds since `pid` started (field 22 of its stat, in clock ticks since the boot); 0: it is gone.
+std::uint64_t age_of(pid_t pid) {
+  static constexpr std::size_t kStartAfterName = 20;  // the name is field 2, and what follows it begins with a blank
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+  const auto fields = vacate::split(std::string_view(stat).substr(stat.rfind(')') + 1), ' ');
+  const auto ticks = fields.size() > kStartAfterName ? vacate::parse_unsigned(fields[kStartAfterName]) : std::nullopt;
+  if (!ticks) return 0;
+  return now_of(CLOCK_BOOTTIME) - *ticks * 1'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+}
+
 }  // namespace
 
 Units::Units(const std::vector<UnitSpec>& specs, Board board, StartAgain start_again)
@@ -83,6 +102,10 @@ UnitView Units::view(const UnitSpec& spec) const {
   unit.main_pid = lives ? board_.slot(*slot).pid.load() : 0;
   unit.active_state = lives ? "active" : "failed";
   unit.sub_state = lives ? "running" : "failed";
+  if (const std::uint64_t age = lives ? age_of(unit.main_pid) : 0; age != 0) {
+    unit.activated_real = now_of(CLOCK_REALTIME) - age;
+    unit.activated_monotonic = now_of(CLOCK_MONOTONIC) - age;
+  }
   return unit;
 }
 

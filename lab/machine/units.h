@@ -31,6 +31,8 @@ struct UnitView {
   std::string restart;
   std::string control_group;
   pid_t main_pid = 0;  ///< in the machine; 0: none
+  /// When it last left inactive, by CLOCK_REALTIME and CLOCK_MONOTONIC, in microseconds: the start of its main process.
+  std::uint64_t activated_real = 0, activated_monotonic = 0;
 };
 
 class Units {
