@@ -24,6 +24,7 @@
 #include "probe/references.h"
 #include "probe/relatives.h"
 #include "probe/sockets.h"
+#include "probe/supervision.h"
 #include "probe/visibility.h"
 #include "probe/walk.h"
 
@@ -270,6 +271,7 @@ void Scanner::drop(const std::set<pid_t>& gone) {
 
 void Scanner::read_relations() {
   static constexpr std::chrono::milliseconds kNetlink{500};
+  Supervision supervision(root_, scan_.snapshot.host, processes());
   const auto& walk = walker_->result();
   const auto sockets = read_unix_sockets(Deadline::after(kNetlink)).value_or(std::vector<UnixSocket>{});
   blind_.add_unreadable(walk, mappings_, scan_.snapshot.caller.root);
@@ -288,6 +290,7 @@ void Scanner::read_relations() {
   scan_.snapshot.shared_clients = std::move(clients.sets);
   if (!clients.complete) blind_.add_unknown_clients();
   note_hidden();
+  supervision.finish(processes(), scan_.snapshot);
 }
 
 /// Charged, existing and without an entry in /proc: hidden, neither dead nor a ghost (BR-147).
