@@ -47,7 +47,13 @@ void add_replay(CLI::App& app, Words& words) {
 }
 
 void add_why(CLI::App& app, Words& words) {
-  add_common(app, words);
+  app.set_help_flag();
+  app.allow_extras();
+  add_switch(app, "-h,--help", words.help);
+  add_switch(app, "--json", words.json);
+  add_list(app, "--gpu", words.gpus);
+  add_list(app, "--pid", words.pids);
+  add_list(app, "--user", words.users);
   add_replay(app, words);
   app.add_option("SUBJECT", words.operands)->expected(0, -1);
 }
