@@ -22,9 +22,20 @@ namespace {
 constexpr std::string_view kRequest = "S";
 constexpr std::size_t kLargestSample = std::size_t{64} << 20U;
 
-/// The child. It answers each request with two frames: what the module says in /proc, then what the library says.
-/// Reading the module's files takes the driver's locks too, so it happens here and not in vacate.
+DriverSample ask_module() {
+  const auto module = read_proc_driver();
+  DriverSample sample;
+  sample.driver.state = module.present ? DriverState::ok : DriverState::absent;
+  sample.driver.version = module.version;
+  sample.gpus = module.gpus;
+  return sample;
+}
+
+/// The child. It says unasked what the module says in /proc, because the library may never come back from being loaded,
+/// and answers each request with two frames: the module's word once more, then the library's. Reading the module's
+/// files takes the driver's locks too, so it happens here and not in vacate.
 int serve_driver(int channel) {
+  if (!send_frame(channel, encode_sample(ask_module()))) return 1;
   nvml::Sampler sampler;
   sampler.warm_up();
   char request = 0;
@@ -32,12 +43,7 @@ int serve_driver(int channel) {
     const ssize_t n = recv(channel, &request, 1, 0);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
-    const auto module = read_proc_driver();
-    DriverSample from_module;
-    from_module.driver.state = module.present ? DriverState::ok : DriverState::absent;
-    from_module.driver.version = module.version;
-    from_module.gpus = module.gpus;
-    if (!send_frame(channel, encode_sample(from_module))) return 1;
+    if (!send_frame(channel, encode_sample(ask_module()))) return 1;
     if (!send_frame(channel, encode_sample(sampler.sample()))) return 1;
   }
   sampler.shut_down();
@@ -116,8 +122,12 @@ DriverSample combine(Answers answers) {
 struct DriverSession::Impl {
   std::optional<Expendable> child;
   bool abandoned = false;  ///< one child is stuck already: there will be no second
+  bool greeted = false;    ///< the child has said what it says unasked
+  DriverSample module;     ///< the module's last word: true also when nobody answers any more
 
   [[nodiscard]] Answers ask(Deadline deadline);
+  Result<void> hear_module(FrameStream& stream, Deadline deadline);
+  [[nodiscard]] Result<DriverSample> converse(Deadline deadline);
   [[nodiscard]] Result<DriverSample> receive(FrameStream& stream, Deadline deadline);
   void fail(Answers& answers, const Error& error);
 };
@@ -149,33 +159,49 @@ void DriverSession::Impl::fail(Answers& answers, const Error& error) {
   child.reset();
 }
 
+Result<void> DriverSession::Impl::hear_module(FrameStream& stream, Deadline deadline) {
+  auto said = receive(stream, deadline);
+  if (!said) return said.error();
+  module = *std::move(said);
+  greeted = true;
+  return {};
+}
+
+/// What the library says; the module's word is kept as soon as it comes.
+Result<DriverSample> DriverSession::Impl::converse(Deadline deadline) {
+  FrameStream stream(kLargestSample);
+  if (!greeted) {
+    if (const auto heard = hear_module(stream, deadline); !heard) return heard.error();
+  }
+  if (const auto sent = child->write_all(kRequest, deadline); !sent) return sent.error();
+  if (const auto heard = hear_module(stream, deadline); !heard) return heard.error();
+  return receive(stream, deadline);
+}
+
 Answers DriverSession::Impl::ask(Deadline deadline) {
   Answers answers;
   if (abandoned) {
     fail(answers, Error{ErrorCode::timed_out, ""});
+    answers.module = module;
     return answers;
   }
   if (!child) {
     auto started = Expendable::start("vacate-driver", serve_driver);
     if (!started) {
       fail(answers, started.error().within("driver child"));
+      answers.module = module;
       return answers;
     }
     child.emplace(*std::move(started));
+    greeted = false;
   }
-  FrameStream stream(kLargestSample);
-  if (const auto sent = child->write_all(kRequest, deadline); !sent) {
-    fail(answers, sent.error());
-    return answers;
-  }
-  auto module = receive(stream, deadline);
-  auto library = module ? receive(stream, deadline) : Result<DriverSample>(module.error());
-  if (module) answers.module = *std::move(module);
+  auto library = converse(deadline);
   if (library) {
     answers.library = *std::move(library);
   } else {
     fail(answers, library.error());
   }
+  answers.module = module;
   return answers;
 }
 

@@ -155,6 +155,53 @@ TEST(TakeScan, CountsDescriptorsAndIgnoresPathOnlyOnes) {
   });
 }
 
+TEST(TakeScan, OtherNamesAndDeletedNodesAreTheSameNode) {
+  in_machine([] {
+    Children children;
+    ASSERT_EQ(link("/dev/nvidia1", "/dev/gpu-of-a-container"), 0);
+    const pid_t other = children.start([] { (void)open("/dev/gpu-of-a-container", O_RDWR); });
+    ASSERT_EQ(unlink("/dev/gpu-of-a-container"), 0);
+    EXPECT_THAT(references_of(scan().snapshot, other), ElementsAre("descriptor /dev/nvidia1 x1"));
+  });
+}
+
+TEST(TakeScan, NeighboursOfTheDriverAreSeenAndVerbsWidenNothing) {
+  in_machine([] {
+    for (const char* folder : {"/dev/infiniband", "/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels"})
+      ASSERT_EQ(mkdir(folder, 0755), 0);
+    const std::vector<std::string> names = {"/dev/infiniband/uverbs0",
+                                            "/dev/nvidia-caps/nvidia-cap1",
+                                            "/dev/nvidia-caps-imex-channels/channel0",
+                                            "/dev/gdrdrv",
+                                            "/dev/nvidia-fs0",
+                                            "/dev/nvidia-modeset",
+                                            "/dev/nvidia-nvlink",
+                                            "/dev/nvidia-nvswitchctl"};
+    for (const auto& name : names)
+      ASSERT_TRUE(UniqueFd(open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666))) << name;
+    Children children;
+    const pid_t all = children.start([&] {
+      setsid();  // no relative of the other
+      for (const auto& name : names) (void)open(name.c_str(), O_RDWR);
+    });
+    const pid_t rank = children.start([] {
+      setsid();
+      if (fork() == 0) {  // a relative, which nobody would look at for verbs alone
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) pause();
+      }
+      (void)open("/dev/infiniband/uverbs0", O_RDWR);
+    });
+    const auto snapshot = scan().snapshot;
+    EXPECT_EQ(references_of(snapshot, all).size(), names.size());
+    EXPECT_THAT(references_of(snapshot, rank), ElementsAre("descriptor /dev/infiniband/uverbs0 x1"));
+    for (const auto& process : snapshot.processes) {
+      if (process.ppid != rank) continue;
+      EXPECT_FALSE(process.detailed);
+    }
+  });
+}
+
 TEST(TakeScan, LeavesOutItsOwnProgram) {
   in_machine([] {
     const UniqueFd own(open("/dev/nvidia0", O_RDWR | O_CLOEXEC));
@@ -230,6 +277,8 @@ TEST(TakeScan, AnEndInFlightIsNotNobody) {
     close(pipe_ends[1]);
     const auto snapshot = scan().snapshot;
     EXPECT_THAT(snapshot.visibility.blind_spots, Contains(Field(&BlindSpot::code, "descriptors-in-flight")));
+    EXPECT_THAT(snapshot.hidden_references,
+                Contains(HiddenReference{getpid(), HiddenKind::in_flight, sockets[1], 1, ""}));
     // By its inode: whoever runs the test may have left it pipes of his own.
     const auto& pipes = snapshot.find(holder)->pipes;
     const auto in_flight =
