@@ -106,6 +106,33 @@ TEST(Why, AnImpostorIsToldFromWhatItClaimsToBe) {
   EXPECT_THAT(real, HasSubstr("--even"));
 }
 
+TEST(Why, AUnitThatRestartsIsNamedWithTheWayThatHelps) {
+  TestMachine m;
+  m.actor("server", {.parent = "init"});
+  m.hold("server", {.mib = 900});
+  m.process("server").cgroup = "/system.slice/llm.service";
+  auto snapshot = m.snapshot();
+  snapshot.services.answered = true;
+  snapshot.services.units = {{"llm.service", "active", "running", m.pid_of("server"), "always", {}}};
+  const auto text = joined(why_pid(snapshot, m.pid_of("server")));
+  EXPECT_THAT(text, HasSubstr("unit llm.service"));
+  EXPECT_THAT(text, HasSubstr("that unit is active (running), main process: 1000"));
+  EXPECT_THAT(text, HasSubstr("llm.service starts it again (Restart=always)"));
+  EXPECT_THAT(text, HasSubstr("'systemctl stop llm.service'"));
+}
+
+TEST(Why, AStuckOneSaysWhereAndThatNoSignalHelps) {
+  TestMachine m;
+  m.actor("stuck", {.condition = Condition::stuck});
+  m.hold("stuck", {.mib = 900});
+  m.process("stuck").stuck_in = StuckIn::gpu_driver;
+  m.process("stuck").kernel_frame = "os_acquire_mutex";
+  m.process("stuck").kernel_module = "nvidia";
+  const auto text = joined(why_pid(m.snapshot(), m.pid_of("stuck")));
+  EXPECT_THAT(text, HasSubstr("in code of: gpu-driver (frame os_acquire_mutex, module nvidia)"));
+  EXPECT_THAT(text, HasSubstr("no signal helps"));
+}
+
 TEST(Why, WhatHoldsNothingSaysSo) {
   TestMachine m;
   m.actor("idle");

@@ -180,16 +180,34 @@ WhyPart group_part(const WhyReport& report, const Group* group, pid_t pid) {
   return part;
 }
 
-WhyPart origin_part(const Process& process, const Holder* holder) {
+/// What became of the unit, container or job, as far as their own managers said.
+void add_fate(const Snapshot& snapshot, const Origin& origin, WhyPart& part) {
+  for (const auto& existence : snapshot.containers)
+    if (origin.container == existence.id && existence.exists.known() && !*existence.exists)
+      part.sentences.push_back(fmt::format("that container no longer exists ({})", existence.source));
+  for (const auto& existence : snapshot.jobs)
+    if (origin.slurm_job == existence.id && existence.exists.known() && !*existence.exists)
+      part.sentences.push_back(fmt::format("that job has ended ({})", existence.source));
+  for (const auto& unit : snapshot.services.units)
+    if (origin.unit == unit.name)
+      part.sentences.push_back(fmt::format("that unit is {} ({}), main process: {}", unit.active_state, unit.sub_state,
+                                           unit.main_pid == 0 ? "none" : std::to_string(unit.main_pid)));
+}
+
+WhyPart origin_part(const WhyReport& report, const Process& process, const Holder* holder) {
   WhyPart part{"origin", {}};
   const auto say = [&](std::string_view what, const std::optional<std::string>& who) {
     if (who) part.sentences.push_back(fmt::format("{} {}", what, *who));
   };
   const Origin origin = parse_origin(process.cgroup);
   say("unit", origin.unit);
-  say("container", origin.container);
-  say("Slurm job", origin.slurm_job);
+  if (origin.container)
+    part.sentences.push_back(
+        fmt::format("container {}{}{}", *origin.container, origin.runtime.empty() ? "" : " of ", origin.runtime));
+  say("pod", origin.pod);
+  if (origin.job) part.sentences.push_back(fmt::format("{} job {}", origin.job_system, *origin.job));
   say("login session", origin.session);
+  add_fate(report.snapshot, origin, part);
   if (process.login_uid)
     part.sentences.push_back(
         fmt::format("started by somebody who logged in as {}",
@@ -334,7 +352,7 @@ std::vector<WhyPart> explain_process(const WhyReport& report, const WhySubject& 
   const auto* group = holder != nullptr ? group_of(report, *holder) : group_of_relative(report, process->key.pid);
   std::vector<WhyPart> parts = {subject_part(report, *process, holder), evidence_part(report, process->key.pid),
                                 condition_part(*process), group_part(report, group, process->key.pid),
-                                origin_part(*process, holder)};
+                                origin_part(report, *process, holder)};
   if (holder != nullptr) parts.push_back(standing_part(*holder));
   const auto& protection = holder != nullptr ? holder->protection : subject.protection;
   if (protection) parts.push_back({"protection", {fmt::format("{}: {}", protection->rule, protection->detail)}});
