@@ -4,26 +4,36 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <optional>
 
 #include "lab/actor/holdings.h"
+#include "lab/actor/passing.h"
 #include "lab/actor/plan.h"
 #include "lab/actor/shm_holdings.h"
 #include "lab/actor/signals.h"
 #include "lab/actor/spawn.h"
 #include "lab/actor/title.h"
+#include "lab/driver/protocol.h"
 
 namespace lab {
 namespace {
 
 using vacate::Deadline;
+using vacate::Error;
+using vacate::ErrorCode;
 using vacate::Result;
+using vacate::system_error;
 using vacate::UniqueFd;
+
+constexpr auto kCallLimit = std::chrono::seconds(10);
 
 class Actor {
  public:
@@ -44,10 +54,15 @@ class Actor {
   [[noreturn]] void go_on(std::uint32_t slot, ActorPlan plan, UniqueFd birth);
   [[noreturn]] void live();
   [[noreturn]] void live_in_second_thread();
+  [[noreturn]] void be_ready();
   static void* second_thread(void* self);
+  static void* calling_thread(void* self);
+  void stay_in_driver();
+  void await_call();
 
   [[nodiscard]] Result<void> set_names() const;
   [[nodiscard]] Result<void> take_holds();
+  [[nodiscard]] Result<void> prepare_for_kill();
   void watch_parent();
   void fork_requested();
   void fork_copies();
@@ -65,8 +80,10 @@ class Actor {
   bool private_mounts_ = false;
   bool turned_ = false;
   std::uint32_t copies_ = 0;
-  std::optional<Deadline> end_;  // slow: when it has had its time
-  FutexWord leader_may_go_{0};   // zombie-leader: the first thread is to end
+  std::optional<Deadline> end_;   // slow: when it has had its time
+  int driver_fd_ = -1;            // on_kill: what the driver is asked through; owned by holdings_
+  std::atomic<pid_t> caller_{0};  // the thread that is stuck in the driver
+  FutexWord leader_may_go_{0};    // zombie-leader: the first thread is to end
 };
 
 /// comm of a program follows from the file that was executed; for one that is not there, what its argv says.
@@ -80,13 +97,30 @@ Result<void> Actor::set_names() const {
 }
 
 Result<void> Actor::take_holds() {
-  for (const HoldPlan& hold : plan_.holds) {
+  for (std::uint32_t number = 0; number < plan_.holds.size(); ++number) {
+    const HoldPlan& hold = plan_.holds[number];
     if (auto done = holdings_.acquire(hold); !done) return done;
+    if (hold.kind != HoldKind::exported) continue;
+    auto file = ask_for_export(board_, index_, number, hold.exporter);
+    if (!file) return file.error().within("import");
+    if (auto done = holdings_.take_import(std::move(*file), hold); !done) return done;
   }
   for (const ShmPlan& shm : plan_.shms) {
     if (auto done = shm_.acquire(shm); !done) return done;
   }
   return holdings_.listen(plan_.listen);
+}
+
+/// Sees to it that a KILL finds what the case says (facts.md 2.3, 3.6); ends of other kinds let go first.
+Result<void> Actor::prepare_for_kill() {
+  driver_fd_ = -1;
+  if (plan_.on_kill == KillHabit::exit) return {};
+  driver_fd_ = holdings_.any_descriptor();
+  if (driver_fd_ < 0) return Error{ErrorCode::malformed, "on_kill needs an open descriptor of a device file"};
+  const DelayRequest request{plan_.stuck_ms};
+  if (plan_.on_kill == KillHabit::exiting && ioctl(driver_fd_, kDelayExit, &request) != 0)
+    return system_error("a slow end");
+  return {};
 }
 
 void Actor::watch_parent() {
@@ -96,24 +130,31 @@ void Actor::watch_parent() {
 }
 
 void Actor::start() {
-  SignalPolicy policy;
-  policy.board = board_;
-  policy.slot = index_;
-  policy.on_term = plan_.on_term;
-  policy.parent = mine().parent_pid.load();
   set_own_namespace(mine().ns.load());
-  set_signal_policy(policy);
-  install_handlers();
   // Changing users makes a process undumpable, which exec undoes; a fork without exec has to do it itself.
   prctl(PR_SET_DUMPABLE, 1);
   if (plan_.subreaper) prctl(PR_SET_CHILD_SUBREAPER, 1);
   must(set_names());
   must(take_holds());
+  must(prepare_for_kill());
+  SignalPolicy policy;
+  policy.board = board_;
+  policy.slot = index_;
+  policy.on_term = plan_.on_term;
+  policy.parent = mine().parent_pid.load();
+  policy.driver_fd = driver_fd_;
+  set_signal_policy(policy);
+  install_handlers();
   watch_parent();
   unblock_signals();
   mine().group.store(getpgrp());
+  be_ready();
+}
+
+/// Ready, and on with its life in the thread that its end needs it in.
+void Actor::be_ready() {
+  if (plan_.state == FinalState::zombie_leader || plan_.on_kill == KillHabit::stuck) live_in_second_thread();
   board_.enter(index_, Phase::ready);
-  if (plan_.state == FinalState::zombie_leader) live_in_second_thread();
   live();
 }
 
@@ -162,12 +203,12 @@ void Actor::fork_copies() {
     if (mine().ns.load() == kNoSlot) mine().pid.store(getpid());
     mine().own_pid.store(getpid());
     mine().parent_pid.store(getppid());
-    set_signal_policy({board_, index_, plan_.on_term, getppid()});
+    must(prepare_for_kill());
+    set_signal_policy({board_, index_, plan_.on_term, getppid(), driver_fd_});
     watch_parent();
     mine().group.store(getpgrp());
-    board_.enter(index_, Phase::ready);
     unblock_signals();
-    live();
+    be_ready();
   }
 }
 
@@ -182,6 +223,8 @@ void Actor::take_final_state() {
     case FinalState::zombie_leader:
       futex_bump(leader_may_go_);
       break;
+    case FinalState::traced:  // these two are done to it
+    case FinalState::frozen:
     case FinalState::running:
     case FinalState::spinning:
       break;
@@ -195,19 +238,62 @@ void Actor::live() {
     if (end_ && end_->passed()) die_by(dying_by());
     fork_copies();
     fork_requested();
+    serve_exports(board_, index_, [this](const HoldPlan& hold) { return holdings_.make_export(hold); });
     if (!turned_ && mine().turn.load() != 0) take_final_state();
     if (plan_.state == FinalState::spinning && turned_ && !end_) continue;
     futex_wait(mine().word, seen, end_.value_or(Deadline::never()));
   }
 }
 
-void* Actor::second_thread(void* self) { static_cast<Actor*>(self)->live(); }
+void* Actor::second_thread(void* self) {
+  auto& actor = *static_cast<Actor*>(self);
+  if (actor.plan_.on_kill == KillHabit::stuck) actor.await_call();
+  actor.board_.enter(actor.index_, Phase::ready);
+  actor.live();
+}
 
-/// The loop, and with it every fork, runs in a thread that lives on; the leader ends by the bare system call, so that
-/// the process goes on without it and without glibc noticing.
+void* Actor::calling_thread(void* self) {
+  static_cast<Actor*>(self)->stay_in_driver();
+  return nullptr;
+}
+
+/// A call that the driver does not answer until KILL, or, at another end, until it is let go.
+void Actor::stay_in_driver() {
+  caller_.store(gettid());
+  const DelayRequest request{plan_.stuck_ms};
+  ioctl(driver_fd_, kStuck, &request);
+}
+
+/// Until the call is in the driver. There is no event for that, hence the short looks.
+void Actor::await_call() {
+  const Deadline limit = Deadline::after(kCallLimit);
+  const FutexWord never{0};
+  for (;;) {
+    const UniqueFd file(
+        open(("/proc/self/task/" + std::to_string(caller_.load()) + "/wchan").c_str(), O_RDONLY | O_CLOEXEC));
+    std::array<char, 64> word{};
+    if (file && read(file.get(), word.data(), word.size() - 1) > 0 &&
+        std::string_view(word.data()) == "request_wait_answer") {
+      return;
+    }
+    if (limit.passed()) board_.fail(index_, "the driver answered a call that it should not");
+    futex_wait(never, 0, Deadline::after(std::chrono::milliseconds(1)));
+  }
+}
+
+/// The loop, and with it every fork, runs in a thread that lives on. The leader is in the driver, or it ends by the
+/// bare system call, so that the process goes on without it and without glibc noticing.
 void Actor::live_in_second_thread() {
   pthread_t thread{};
+  caller_.store(0);
   if (pthread_create(&thread, nullptr, second_thread, this) != 0) board_.fail(index_, "cannot make a second thread");
+  const SignalsBlocked blocked;
+  if (plan_.state != FinalState::zombie_leader) {
+    stay_in_driver();
+    for (;;) pause();
+  }
+  if (plan_.on_kill == KillHabit::stuck && pthread_create(&thread, nullptr, calling_thread, this) != 0)
+    board_.fail(index_, "cannot make a third thread");
   while (leader_may_go_.load() == 0) futex_wait(leader_may_go_, 0, Deadline::never());
   for (;;) syscall(SYS_exit, 0);
 }

@@ -48,15 +48,18 @@ struct Slot {
   std::atomic<std::uint32_t> never_reaped;  ///< a zombie is to stay one for as long as its parent lives
   std::atomic<std::uint32_t> adopted;       ///< detached: the intermediate parent is gone
   std::atomic<std::uint32_t> turn;          ///< take your final state (zombie, stopped, ..)
-  std::atomic<std::uint32_t> go;            ///< command: exec now
-  std::atomic<std::int32_t> pid;            ///< in the machine; 0 before. In a child pid namespace others find it out
-  std::atomic<std::int32_t> parent_pid;     ///< in its own pid namespace, as the next one
-  std::atomic<std::int32_t> own_pid;        ///< written by the process itself
-  std::atomic<std::uint32_t> ns;            ///< slot of the first process of its pid namespace; kNoSlot: the machine's
-  std::atomic<std::int32_t> wanted_pid;     ///< the number it is to get in its own pid namespace; 0: any
-  std::atomic<std::int32_t> died_by;  ///< first process of a namespace: the signal that it ended by in its own way
-  std::atomic<std::int32_t> group;    ///< process group when ready
-  std::atomic<std::int32_t> status;   ///< wait status, written before it is reaped
+  std::atomic<std::uint32_t> asks;          ///< it waits for an export of `exporter`, for this hold of its orders
+  std::atomic<std::uint32_t> exporter;
+  std::atomic<std::uint32_t> import_hold;
+  std::atomic<std::uint32_t> go;         ///< command: exec now
+  std::atomic<std::int32_t> pid;         ///< in the machine; 0 before. In a child pid namespace others find it out
+  std::atomic<std::int32_t> parent_pid;  ///< in its own pid namespace, as the next one
+  std::atomic<std::int32_t> own_pid;     ///< written by the process itself
+  std::atomic<std::uint32_t> ns;         ///< slot of the first process of its pid namespace; kNoSlot: the machine's
+  std::atomic<std::int32_t> wanted_pid;  ///< the number it is to get in its own pid namespace; 0: any
+  std::atomic<std::int32_t> died_by;     ///< first process of a namespace: the signal that it ended by in its own way
+  std::atomic<std::int32_t> group;       ///< process group when ready
+  std::atomic<std::int32_t> status;      ///< wait status, written before it is reaped
   std::array<std::atomic<std::uint32_t>, kSignals> received;  ///< signals sent by processes and handled
   std::uint64_t plan_at, plan_size;                           ///< packed orders in the arena
   char name[128];

@@ -10,7 +10,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
+#include "lab/actor/hidden.h"
 #include "lab/driver/protocol.h"
 
 namespace lab {
@@ -89,6 +92,7 @@ Result<void> open_for(HeldClient& client, const HoldPlan& plan) {
       if (auto opened = open_node(client, "ctl", "/dev/nvidiactl"); !opened) return opened;
       return open_gpus(client, plan);
     case HoldKind::inherited:
+    case HoldKind::exported:
       return {};
   }
   return {};
@@ -125,41 +129,62 @@ Result<void> add_duplicates(std::vector<HeldClient*> clients, std::uint32_t coun
   return {};
 }
 
-/// Whether any of the holds that a fork brings along keeps the node `what` as a descriptor or as a mapping.
-bool wanted(const ActorPlan& plan, const std::string& what, bool mapped) {
+/// Whether any of the holds that a fork brings along keeps the node `what` in that place.
+bool wanted(const ActorPlan& plan, const std::string& what, Place place) {
   return std::any_of(plan.holds.begin(), plan.holds.end(), [&](const HoldPlan& hold) {
-    return hold.kind == HoldKind::inherited && hold.mapped == mapped &&
+    return hold.kind == HoldKind::inherited && hold.place == place &&
            (hold.nodes.empty() || std::find(hold.nodes.begin(), hold.nodes.end(), what) != hold.nodes.end());
   });
 }
 
-Result<void> keep_wanted(HeldClient& client, const ActorPlan& plan) {
+/// Copies of the nodes that are to go to `place`.
+Result<HeldClient> copies_for(const HeldClient& client, const ActorPlan& plan, Place place) {
+  HeldClient copies;
+  for (const NodeRef& node : client.nodes) {
+    if (!wanted(plan, node.what, place)) continue;
+    copies.nodes.push_back({node.what, UniqueFd(fcntl(node.fd.get(), F_DUPFD_CLOEXEC, 0))});
+    if (!copies.nodes.back().fd) return system_error("duplicating a descriptor");
+  }
+  return copies;
+}
+
+void drop_unwanted(HeldClient& client, const ActorPlan& plan) {
   std::erase_if(client.mappings, [&](const Mapping& mapping) {
-    const bool unwanted = !wanted(plan, mapping.what, false) && !wanted(plan, mapping.what, true);
+    const bool unwanted = !wanted(plan, mapping.what, Place::table) && !wanted(plan, mapping.what, Place::mapping);
     if (unwanted) munmap(mapping.memory, kPage);
     return unwanted;
   });
-  HeldClient to_map;
-  for (const NodeRef& node : client.nodes) {
-    if (!wanted(plan, node.what, true)) continue;
-    to_map.nodes.push_back({node.what, UniqueFd(fcntl(node.fd.get(), F_DUPFD_CLOEXEC, 0))});
-  }
-  if (auto mapped = map_and_close(to_map); !mapped) return mapped;
-  std::move(to_map.mappings.begin(), to_map.mappings.end(), std::back_inserter(client.mappings));
-  std::erase_if(client.nodes, [&](const NodeRef& node) { return !wanted(plan, node.what, false); });
-  return {};
+  std::erase_if(client.nodes, [&](const NodeRef& node) { return !wanted(plan, node.what, Place::table); });
 }
 
 }  // namespace
 
+/// Moves all descriptors of `client` to where the hold has them.
+Result<void> Holdings::place(HeldClient& client, Place where) {
+  if (client.nodes.empty()) return {};
+  switch (where) {
+    case Place::table:
+      return {};
+    case Place::mapping:
+      return map_and_close(client);
+    case Place::thread:
+      return move_to_thread(std::exchange(client.nodes, {}));
+    case Place::queue: {
+      auto ends = move_to_queue(std::exchange(client.nodes, {}));
+      if (!ends) return ends.error();
+      std::move(ends->begin(), ends->end(), std::back_inserter(queues_));
+      return {};
+    }
+  }
+  return {};
+}
+
 Result<void> Holdings::acquire(const HoldPlan& plan) {
-  if (plan.kind == HoldKind::inherited) return {};
+  if (plan.kind == HoldKind::inherited || plan.kind == HoldKind::exported) return {};
   HeldClient client;
   if (auto opened = open_for(client, plan); !opened) return opened;
   if (auto grown = add_duplicates({&client}, plan.count); !grown) return grown;
-  if (plan.mapped) {
-    if (auto mapped = map_and_close(client); !mapped) return mapped;
-  }
+  if (auto placed = place(client, plan.place); !placed) return placed;
   clients_.push_back(std::move(client));
   return {};
 }
@@ -171,16 +196,57 @@ Result<void> Holdings::keep_inherited(const ActorPlan& plan) {
   std::uint32_t count = 0;
   for (const HoldPlan& hold : plan.holds) {
     if (hold.kind != HoldKind::inherited) continue;
-    keeps_descriptors = keeps_descriptors || !hold.mapped;
+    keeps_descriptors = keeps_descriptors || hold.place == Place::table;
     count = std::max(count, hold.count);
   }
-  if (!keeps_descriptors) sockets_.clear();
+  if (!keeps_descriptors) {
+    sockets_.clear();
+    queues_.clear();
+  }
   std::vector<HeldClient*> all;
   for (HeldClient& client : clients_) {
-    if (auto kept = keep_wanted(client, plan); !kept) return kept;
+    for (const Place where : {Place::mapping, Place::thread, Place::queue}) {
+      auto copies = copies_for(client, plan, where);
+      if (!copies) return copies.error();
+      if (auto placed = place(*copies, where); !placed) return placed;
+      std::move(copies->mappings.begin(), copies->mappings.end(), std::back_inserter(client.mappings));
+    }
+    drop_unwanted(client, plan);
     all.push_back(&client);
   }
   return add_duplicates(std::move(all), count);
+}
+
+Result<void> Holdings::take_import(UniqueFd file, const HoldPlan& plan) {
+  HeldClient client;
+  client.nodes.push_back({"ctl", std::move(file)});
+  if (auto grown = add_duplicates({&client}, plan.count); !grown) return grown;
+  clients_.push_back(std::move(client));
+  return {};
+}
+
+Result<UniqueFd> Holdings::make_export(const HoldPlan& plan) const {
+  HeldClient client;
+  if (auto opened = open_node(client, "ctl", "/dev/nvidiactl"); !opened) return opened.error();
+  if (plan.bytes > 0) {
+    if (auto allocated = allocate(client, plan); !allocated) return allocated.error();
+    return std::move(client.nodes.front().fd);
+  }
+  for (const HeldClient& own : clients_) {
+    if (own.nodes.empty() || own.nodes.front().what != "ctl") continue;
+    TokenReply token{};
+    if (ioctl(own.nodes.front().fd.get(), kToken, &token) != 0) return system_error("token of a control file");
+    const RegisterRequest request{token.token};
+    if (ioctl(client.nodes.front().fd.get(), kRegister, &request) != 0) return system_error("exporting a client");
+  }
+  return std::move(client.nodes.front().fd);
+}
+
+int Holdings::any_descriptor() const noexcept {
+  for (const HeldClient& client : clients_) {
+    if (!client.nodes.empty()) return client.nodes.front().fd.get();
+  }
+  return -1;
 }
 
 Result<void> Holdings::listen(std::uint32_t port) {

@@ -36,6 +36,13 @@ class Holdings {
   [[nodiscard]] vacate::Result<void> acquire(const HoldPlan& plan);
   /// In a fork without exec: keeps of the parent's references what `plan` says, the rest goes.
   [[nodiscard]] vacate::Result<void> keep_inherited(const ActorPlan& plan);
+  /// Takes a control file that another process exported.
+  [[nodiscard]] vacate::Result<void> take_import(vacate::UniqueFd file, const HoldPlan& plan);
+  /// A control file for somebody else: memory of its own that is charged to no process, or, where `plan` has none, an
+  /// import of every client of this process (facts.md 2.2.6).
+  [[nodiscard]] vacate::Result<vacate::UniqueFd> make_export(const HoldPlan& plan) const;
+  /// Some open device file, -1 if there is none. Owned by this.
+  [[nodiscard]] int any_descriptor() const noexcept;
   /// A listening TCP socket on loopback.
   [[nodiscard]] vacate::Result<void> listen(std::uint32_t port);
 
@@ -45,8 +52,11 @@ class Holdings {
   std::vector<vacate::UniqueFd> children;
 
  private:
+  [[nodiscard]] vacate::Result<void> place(HeldClient& client, Place where);
+
   std::vector<HeldClient> clients_;
   std::vector<vacate::UniqueFd> sockets_;
+  std::vector<vacate::UniqueFd> queues_;  ///< both ends of each socket that holds sent descriptors
 };
 
 }  // namespace lab

@@ -14,8 +14,17 @@
 namespace lab {
 
 enum class TermHabit : std::uint32_t { exit, ignore, slow, fork };
-enum class FinalState : std::uint32_t { running, stopped, zombie, zombie_leader, spinning };
-enum class HoldKind : std::uint32_t { client, files, ctl, uvm, inherited, path_only };
+enum class KillHabit : std::uint32_t { exit, stuck, exiting };
+enum class FinalState : std::uint32_t { running, stopped, traced, frozen, zombie, zombie_leader, spinning };
+enum class HoldKind : std::uint32_t { client, files, ctl, uvm, inherited, path_only, exported };
+
+/// Where the references of a hold are.
+enum class Place : std::uint32_t {
+  table,    ///< descriptors of the process
+  mapping,  ///< mappings, every descriptor is closed
+  thread,   ///< descriptors in the own table of a thread
+  queue,    ///< sent over a socket of the process and not received
+};
 
 struct GpuNode {
   std::uint32_t index = 0;
@@ -26,7 +35,8 @@ struct HoldPlan {
   HoldKind kind = HoldKind::client;
   ListKind list = ListKind::compute;
   bool opens_uvm = true;  ///< client: whether it has nvidia-uvm open
-  bool mapped = false;    ///< its nodes are mapped, then every descriptor is closed
+  Place place = Place::table;
+  std::uint32_t exporter = 0;  ///< exported: the slot of who sends it
   std::vector<GpuNode> gpus;
   std::uint64_t bytes = 0;         ///< on each of `gpus`
   std::vector<std::string> nodes;  ///< inherited: kept ones, "ctl", "uvm", "gpuN"; empty: all
@@ -64,6 +74,8 @@ struct ActorPlan {
   std::uint32_t listen = 0;
   TermHabit on_term = TermHabit::exit;
   std::uint64_t slow_ms = 0;
+  KillHabit on_kill = KillHabit::exit;
+  std::int64_t stuck_ms = -1;  ///< how long on_kill lasts; -1: for ever
   FinalState state = FinalState::running;
   std::vector<HoldPlan> holds;
   std::vector<ShmPlan> shms;
@@ -153,7 +165,7 @@ void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const
 template <class Archive>
 void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const HoldPlan, HoldPlan>& p) {
   using H = HoldPlan;
-  visit_all(a, p, &H::kind, &H::list, &H::opens_uvm, &H::mapped, &H::gpus, &H::bytes, &H::nodes, &H::count,
+  visit_all(a, p, &H::kind, &H::list, &H::opens_uvm, &H::place, &H::exporter, &H::gpus, &H::bytes, &H::nodes, &H::count,
             &H::release_after_ms, &H::release_steps);
 }
 template <class Archive>
@@ -165,7 +177,7 @@ void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const
   using A = ActorPlan;
   visit_all(a, p, &A::argv, &A::title, &A::exe, &A::env, &A::uid, &A::gid, &A::cgroup, &A::proc_options,
             &A::new_session, &A::new_group, &A::detached, &A::subreaper, &A::pipe, &A::fork_only, &A::exits_with_parent,
-            &A::listen, &A::on_term, &A::slow_ms, &A::state, &A::holds, &A::shms);
+            &A::listen, &A::on_term, &A::slow_ms, &A::on_kill, &A::stuck_ms, &A::state, &A::holds, &A::shms);
 }
 template <class Archive>
 void visit(Archive& a, std::conditional_t<std::is_same_v<Archive, Packer>, const CommandPlan, CommandPlan>& p) {

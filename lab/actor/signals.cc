@@ -2,11 +2,14 @@
 // The handlers. Everything here that runs in one is async-signal-safe.
 #include "lab/actor/signals.h"
 
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+
+#include "lab/driver/protocol.h"
 
 namespace lab {
 namespace {
@@ -19,6 +22,14 @@ bool ignored_by_default(int sig) noexcept { return sig == SIGCONT || sig == SIGU
 bool stops_by_default(int sig) noexcept { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
 bool is_fault(int sig) noexcept {
   return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGTRAP || sig == SIGABRT;
+}
+
+/// An end that it chooses itself is neither slow nor stuck.
+void let_go() noexcept {
+  if (policy.driver_fd < 0) return;
+  const DelayRequest none{0};
+  ioctl(policy.driver_fd, kAnswer);
+  ioctl(policy.driver_fd, kDelayExit, &none);
 }
 
 void record(int sig) noexcept {
@@ -54,6 +65,7 @@ void on_signal(int sig, siginfo_t* info, void* /*context*/) {
     reap_children(policy.board);
   } else if (sig == parent_ended_signal() && (getppid() != policy.parent || policy.parent == 0)) {
     // A parent in another pid namespace is 0, before and after.
+    let_go();
     _exit(0);
   } else if (is_fault(sig) && info->si_code > 0) {
     die_by(sig);  // a defect of the lab: let it be seen
@@ -98,6 +110,7 @@ bool take_copy_wanted() noexcept {
 }
 
 void die_by(int sig) noexcept {
+  let_go();
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(sig, &action, nullptr);

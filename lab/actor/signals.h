@@ -18,7 +18,8 @@ struct SignalPolicy {
   Board board;
   std::uint32_t slot = kNoSlot;
   TermHabit on_term = TermHabit::exit;
-  pid_t parent = 0;  ///< whose end kParentEnded tells of
+  pid_t parent = 0;    ///< whose end kParentEnded tells of
+  int driver_fd = -1;  ///< where a call waits, or a slow end was ordered, that only KILL is to find; -1: none
 };
 
 /// Sent by the kernel when the parent ends (PR_SET_PDEATHSIG) to those that end with it.

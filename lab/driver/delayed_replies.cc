@@ -18,13 +18,19 @@ Deadline in(std::int64_t delay_ms) {
 }  // namespace
 
 void DelayedReplies::after(fuse_req* request, ReplyKind kind, std::int64_t delay_ms) {
-  waiting_.push_back({request, kind, delay_ms, in(delay_ms)});
+  waiting_.push_back({request, kind, delay_ms, in(delay_ms), 0});
 }
 
-void DelayedReplies::after_interrupt(fuse_req* request, ReplyKind kind, std::int64_t delay_ms) {
-  waiting_.push_back({request, kind, delay_ms, Deadline::never()});
+void DelayedReplies::after_interrupt(fuse_req* request, std::uint64_t file, std::int64_t delay_ms) {
+  waiting_.push_back({request, ReplyKind::ioctl, delay_ms, Deadline::never(), file});
   // Calls back at once where the signal has come already.
   fuse_req_interrupt_func(request, interrupted, &waiting_.back());
+}
+
+void DelayedReplies::answer(std::uint64_t file) {
+  for (Waiting& reply : waiting_) {
+    if (reply.file == file) reply.due = in(0);
+  }
 }
 
 void DelayedReplies::interrupted(fuse_req* /*request*/, void* waiting) {

@@ -23,8 +23,10 @@ class DelayedReplies {
 
   /// Answers `request` with success in `delay_ms`; never where that is negative.
   void after(fuse_req* request, ReplyKind kind, std::int64_t delay_ms);
-  /// The same, counted from the moment the caller gets a signal.
-  void after_interrupt(fuse_req* request, ReplyKind kind, std::int64_t delay_ms);
+  /// Answers an ioctl on the open file `file` with success `delay_ms` after the caller got a signal.
+  void after_interrupt(fuse_req* request, std::uint64_t file, std::int64_t delay_ms);
+  /// Answers the ioctls that wait on `file` for a signal.
+  void answer(std::uint64_t file);
 
   [[nodiscard]] vacate::Deadline next() const;
   void send_due();
@@ -35,6 +37,7 @@ class DelayedReplies {
     ReplyKind kind;
     std::int64_t delay_ms;
     vacate::Deadline due;
+    std::uint64_t file = 0;  ///< 0: nothing but time or the end of the connection answers it
   };
   static void interrupted(fuse_req* request, void* waiting);
 

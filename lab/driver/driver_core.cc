@@ -102,6 +102,10 @@ IoctlAnswer DriverCore::ioctl(FileId id, pid_t caller_tid, unsigned long command
         file.flush_delay_ms = request.after_ms;
         return 0;
       });
+    case kDelayExit:
+      return with_request<DelayRequest>(in, [&](auto& request) { return delay_exit(file, caller_tid, request); });
+    case kAnswer:
+      return {.answers_waiting = true};
     default:
       return file.kind == NodeKind::ctl ? ioctl_on_ctl(file, caller_tid, command, in) : IoctlAnswer{.error = ENOTTY};
   }
@@ -150,6 +154,29 @@ int DriverCore::register_with(OpenFile& file, const RegisterRequest& request) {
   if (!(import ? clients_.add_import(request.token) : clients_.add_reference(request.token))) return EINVAL;
   file.registered.push_back(request.token);
   return 0;
+}
+
+int DriverCore::delay_exit(OpenFile& file, pid_t caller_tid, const DelayRequest& request) {
+  if (request.after_ms < kForEver) return EINVAL;
+  const auto process = processes_.process_of(caller_tid);
+  if (!process) return EPERM;
+  if (request.after_ms == 0) {
+    file.exit_delays_ms.erase(*process);
+  } else {
+    file.exit_delays_ms[*process] = request.after_ms;
+  }
+  return 0;
+}
+
+std::int64_t DriverCore::take_flush_delay_ms(FileId id, pid_t caller_tid) {
+  OpenFile& file = files_.at(id);
+  if (file.exit_delays_ms.empty()) return file.flush_delay_ms;
+  const auto process = processes_.process_of(caller_tid);
+  const auto own = process ? file.exit_delays_ms.find(*process) : file.exit_delays_ms.end();
+  if (own == file.exit_delays_ms.end()) return file.flush_delay_ms;
+  const std::int64_t delay = own->second;
+  file.exit_delays_ms.erase(own);
+  return delay;
 }
 
 int DriverCore::set_gpu_state(const GpuStateRequest& request) {

@@ -30,7 +30,8 @@ struct IoctlAnswer {
   int error = 0;         ///< errno, 0 for success
   std::string out = {};  ///< bytes for the caller
   When when = When::now;
-  std::int64_t delay_ms = 0;  ///< or kForEver
+  std::int64_t delay_ms = 0;     ///< or kForEver
+  bool answers_waiting = false;  ///< what waits on the same file is to be answered too
 };
 
 class DriverCore {
@@ -44,8 +45,8 @@ class DriverCore {
   [[nodiscard]] int open(const Node& node, FileId& id);
   /// The last reference to an open file is gone.
   void release(FileId id);
-  /// How late a close of a descriptor of `id` is answered: milliseconds or kForEver.
-  [[nodiscard]] std::int64_t flush_delay_ms(FileId id) const { return files_.at(id).flush_delay_ms; }
+  /// How late a close of a descriptor of `id` by thread `caller_tid` is answered: milliseconds or kForEver.
+  [[nodiscard]] std::int64_t take_flush_delay_ms(FileId id, pid_t caller_tid);
   /// What reading the lab's control file gives: the state as it was when the file was opened.
   [[nodiscard]] std::string_view text(FileId id) const { return files_.at(id).text; }
 
@@ -58,12 +59,14 @@ class DriverCore {
     Token own = 0;                       ///< the client this control file is for
     std::vector<Token> registered = {};  ///< clients it keeps, or whose memory it imports
     std::int64_t flush_delay_ms = 0;
+    std::map<pid_t, std::int64_t> exit_delays_ms = {};  ///< by process, for its next close
     std::string text = {};
   };
 
   IoctlAnswer ioctl_on_ctl(const OpenFile& file, pid_t caller_tid, unsigned long command, std::string_view in);
   int allocate(const OpenFile& file, pid_t caller_tid, const AllocateRequest& request);
   int register_with(OpenFile& file, const RegisterRequest& request);
+  int delay_exit(OpenFile& file, pid_t caller_tid, const DelayRequest& request);
   int set_gpu_state(const GpuStateRequest& request);
   [[nodiscard]] SystemReply system() const;
   int describe(GpuQuery& query) const;

@@ -119,7 +119,7 @@ void on_write(fuse_req_t request, fuse_ino_t /*inode*/, const char* /*data*/, st
 
 void on_flush(fuse_req_t request, fuse_ino_t /*inode*/, fuse_file_info* file) {
   FuseServer& server = server_of(request);
-  const std::int64_t delay_ms = server.core().flush_delay_ms(file->fh);
+  const std::int64_t delay_ms = server.core().take_flush_delay_ms(file->fh, fuse_req_ctx(request)->pid);
   if (delay_ms == 0) {
     fuse_reply_err(request, 0);
   } else {
@@ -142,8 +142,9 @@ void on_ioctl(fuse_req_t request, fuse_ino_t /*inode*/, unsigned command, void* 
   } else if (answer.when == IoctlAnswer::When::never) {
     server.delayed().after(request, ReplyKind::ioctl, kForEver);
   } else if (answer.when == IoctlAnswer::When::after_interrupt) {
-    server.delayed().after_interrupt(request, ReplyKind::ioctl, answer.delay_ms);
+    server.delayed().after_interrupt(request, file->fh, answer.delay_ms);
   } else {
+    if (answer.answers_waiting) server.delayed().answer(file->fh);
     fuse_reply_ioctl(request, 0, answer.out.data(), std::min(answer.out.size(), out_size));
   }
 }

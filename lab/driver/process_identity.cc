@@ -94,6 +94,14 @@ Result<ProcessIdentity> ProcessTable::identify(pid_t tid) {
   return ProcessIdentity{std::move(*numbers), std::move(*chain)};
 }
 
+Result<pid_t> ProcessTable::process_of(pid_t tid) const {
+  auto status = read_status(proc_.get(), tid);
+  if (!status) return status.error().within(fmt::format("thread {}", tid));
+  auto numbers = numbers_of(*status);
+  if (!numbers) return numbers.error().within(fmt::format("thread {}", tid));
+  return numbers->front();
+}
+
 Result<std::shared_ptr<const NamespaceChain>> ProcessTable::namespaces_of(pid_t tid, std::size_t depth) {
   UniqueFd current(openat(proc_.get(), fmt::format("{}/ns/pid", tid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!current) return system_error("open pid namespace");

@@ -42,6 +42,9 @@ class ProcessTable {
   /// Identity of the process that thread `tid` is part of. Only while the thread cannot end: it waits for our answer.
   [[nodiscard]] vacate::Result<ProcessIdentity> identify(pid_t tid);
 
+  /// The number, in the server's pid namespace, of the process that thread `tid` is part of, also while that exits.
+  [[nodiscard]] vacate::Result<pid_t> process_of(pid_t tid) const;
+
   [[nodiscard]] int proc_fd() const noexcept { return proc_.get(); }
 
  private:

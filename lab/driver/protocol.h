@@ -43,7 +43,8 @@ struct RegisterRequest {
 // On any node. kStuck: the caller is stuck in the driver until it gets a signal (that its thread does not block;
 // SIGKILL always) and `after_ms` more; -1: for ever. kDelayFlush: from now on each close of a descriptor of this open
 // file is answered `after_ms` late, so that a process that exits with it lingers without descriptors (facts.md 2.3);
-// -1: for ever.
+// -1: for ever. kDelayExit: the same, but only of the next close by the caller's own process, as its exit makes one; 0
+// takes it back. kAnswer: what waits for an answer on this open file gets it.
 struct DelayRequest {
   std::int64_t after_ms;
 };
@@ -111,5 +112,7 @@ inline constexpr unsigned long kNeverAnswered = _IO('v', 7);  // the caller is s
 inline constexpr unsigned long kStuck = _IOW('v', 8, DelayRequest);
 inline constexpr unsigned long kDelayFlush = _IOW('v', 9, DelayRequest);
 inline constexpr unsigned long kSetGpuState = _IOW('v', 10, GpuStateRequest);
+inline constexpr unsigned long kDelayExit = _IOW('v', 11, DelayRequest);
+inline constexpr unsigned long kAnswer = _IO('v', 12);
 
 }  // namespace lab

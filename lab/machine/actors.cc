@@ -57,6 +57,21 @@ Error not_ready(const Slot& slot) {
   return {ErrorCode::timed_out, fmt::format("actor '{}' did not get ready in time", slot.name)};
 }
 
+/// What /proc/PID/stat says of a process in that state; 0: nothing to wait for.
+char letter_of(FinalState state) {
+  switch (state) {
+    case FinalState::stopped:
+      return 'T';
+    case FinalState::traced:
+      return 't';
+    case FinalState::zombie:
+    case FinalState::zombie_leader:
+      return 'Z';
+    default:
+      return '\0';
+  }
+}
+
 bool has_failed(const Slot& slot) {
   return slot.phase.load() == Phase::failed || (slot.phase.load() < Phase::ready && slot.status.load() != kNoStatus);
 }
@@ -124,8 +139,18 @@ Result<std::uint32_t> Machine::Impl::add_actor_of_case(const ActorSpec& spec) {
   ActorPlan plan = plan_actor(scenario, spec);
   plan.shms = shm_held_by(scenario, shm_ids, spec.name);
   if (scenario.machine.hidepid) plan.proc_options = kHidePid;
+  std::vector<std::uint32_t> owners;
+  for (std::size_t i = 0; i < spec.holds.size(); ++i) {
+    if (plan.holds[i].kind != HoldKind::exported) continue;
+    auto owner = find(spec.holds[i].from);
+    if (!owner) return owner.error().within(fmt::format("actor '{}'", spec.name));
+    plan.holds[i].exporter = *owner;
+    owners.push_back(*owner);
+  }
   auto slot = add_actor(spec.name, spec.parent, std::move(plan));
-  if (!slot || spec.pidns.empty()) return slot;
+  if (!slot) return slot;
+  exporters[*slot] = std::move(owners);
+  if (spec.pidns.empty()) return slot;
   const auto known = namespaces.find(spec.pidns);
   if (known == namespaces.end() || exited(known->second))
     namespaces[spec.pidns] = *slot;  // gone with its first process
@@ -139,6 +164,8 @@ bool Machine::Impl::may_be_forked(std::uint32_t index) const {
   };
   const Slot& slot = board.slot(index);
   const std::uint32_t first = slot.ns.load();
+  const auto owners = exporters.find(index);
+  if (owners != exporters.end() && !std::all_of(owners->second.begin(), owners->second.end(), is_ready)) return false;
   return slot.phase.load() == Phase::planned && is_ready(slot.parent.load()) && (first == index || is_ready(first));
 }
 
@@ -190,20 +217,27 @@ Result<void> Machine::Impl::take_final_states(const std::vector<std::uint32_t>& 
     return plan.state;
   };
   for (const std::uint32_t index : slots) {
-    if (wanted(index) == FinalState::running) continue;
+    const FinalState state = wanted(index);
+    if (state == FinalState::running || state == FinalState::frozen) continue;
     (void)pidfd(index);  // had while it lives for certain
+    if (state == FinalState::traced) {
+      if (auto traced = trace(index); !traced) return traced;
+      continue;
+    }
     board.slot(index).turn.store(1);
     board.nudge(index);
   }
   for (const std::uint32_t index : slots) {
-    const FinalState state = wanted(index);
-    if (state == FinalState::running || state == FinalState::spinning) continue;
-    const char letter = state == FinalState::stopped ? 'T' : 'Z';
-    while (read_stat(board.slot(index).pid.load()).state != letter) {
+    const char letter = letter_of(wanted(index));
+    while (letter != '\0' && read_stat(board.slot(index).pid.load()).state != letter) {
       if (deadline.passed()) return not_ready(board.slot(index));
       pollfd end{pidfd(index), POLLIN, 0};
       poll(&end, 1, 1);
     }
+  }
+  for (const std::uint32_t index : slots) {  // last: others may be in the same cgroup
+    if (wanted(index) != FinalState::frozen) continue;
+    if (auto frozen = freeze(index, deadline); !frozen) return frozen;
   }
   return {};
 }

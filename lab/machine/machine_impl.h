@@ -37,6 +37,7 @@ struct Machine::Impl {
   mutable std::map<std::uint32_t, vacate::UniqueFd> pidfds;
   std::map<int, RunningCommand> commands;
   int next_command = 1;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> exporters = {};  ///< of an actor: who has to be ready before it
   std::map<std::string, std::uint32_t> namespaces = {};  ///< the first process of each child pid namespace, by its name
   std::vector<int> shm_ids = {};  ///< of each [[shm]] entry, -1 for a file
   std::mutex orders{};  ///< held while orders are added to the board or a process is forked: two threads do both
@@ -59,6 +60,9 @@ struct Machine::Impl {
   [[nodiscard]] vacate::Result<void> start(const std::vector<std::uint32_t>& slots, vacate::Deadline deadline);
   /// Orders a number for `slot` and waits until nobody has it in the same pid namespace.
   [[nodiscard]] vacate::Result<void> reserve_number(std::uint32_t slot, std::uint32_t of, vacate::Deadline deadline);
+  /// Has `slot` traced by a helper, and its cgroup frozen.
+  [[nodiscard]] vacate::Result<void> trace(std::uint32_t slot) const;
+  [[nodiscard]] vacate::Result<void> freeze(std::uint32_t slot, vacate::Deadline deadline) const;
   /// Finds the number in the machine of a process that only knows the one that it has in a child pid namespace.
   void find_number(std::uint32_t slot) const;
   /// The first process of the child pid namespace of that name. malformed: there is none that lives.

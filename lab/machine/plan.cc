@@ -18,7 +18,11 @@ HoldKind kind_of(const HoldSpec& hold) {
     case How::inherited:
       return HoldKind::inherited;
     case How::mapped:
+    case How::thread:
+    case How::in_flight:
       return hold.from.empty() ? HoldKind::client : HoldKind::inherited;
+    case How::exported:
+      return HoldKind::exported;
     case How::files:
       return HoldKind::files;
     case How::ctl:
@@ -33,8 +37,21 @@ HoldKind kind_of(const HoldSpec& hold) {
 }
 
 ListKind list_of(How how) {
-  if (how == How::managed) return ListKind::none;
+  if (how == How::managed || how == How::exported) return ListKind::none;
   return how == How::graphics ? ListKind::graphics : ListKind::compute;
+}
+
+Place place_of(How how) {
+  switch (how) {
+    case How::mapped:
+      return Place::mapping;
+    case How::thread:
+      return Place::thread;
+    case How::in_flight:
+      return Place::queue;
+    default:
+      return Place::table;
+  }
 }
 
 HoldPlan plan_hold(const Case& scenario, const HoldSpec& hold) {
@@ -42,7 +59,7 @@ HoldPlan plan_hold(const Case& scenario, const HoldSpec& hold) {
   plan.kind = kind_of(hold);
   plan.list = list_of(hold.how);
   plan.opens_uvm = hold.how != How::graphics;
-  plan.mapped = hold.how == How::mapped;
+  plan.place = place_of(hold.how);
   for (const int index : hold.gpus) {
     const GpuSpec& gpu = scenario.machine.gpus.at(static_cast<std::size_t>(index));
     plan.gpus.push_back({static_cast<std::uint32_t>(gpu.index), static_cast<std::uint32_t>(gpu.minor)});
@@ -69,10 +86,26 @@ TermHabit habit_of(OnTerm on_term) {
   return TermHabit::exit;
 }
 
+KillHabit habit_of(OnKill on_kill) {
+  switch (on_kill) {
+    case OnKill::stuck:
+      return KillHabit::stuck;
+    case OnKill::exiting:
+      return KillHabit::exiting;
+    case OnKill::exit:
+      return KillHabit::exit;
+  }
+  return KillHabit::exit;
+}
+
 FinalState state_of(ActorState state) {
   switch (state) {
     case ActorState::stopped:
       return FinalState::stopped;
+    case ActorState::traced:
+      return FinalState::traced;
+    case ActorState::frozen:
+      return FinalState::frozen;
     case ActorState::zombie:
       return FinalState::zombie;
     case ActorState::zombie_leader:
@@ -124,6 +157,8 @@ ActorPlan plan_actor(const Case& scenario, const ActorSpec& spec) {
   plan.listen = static_cast<std::uint32_t>(spec.listen);
   plan.on_term = habit_of(spec.on_term);
   plan.slow_ms = static_cast<std::uint64_t>(milliseconds(spec.slow));
+  plan.on_kill = habit_of(spec.on_kill);
+  plan.stuck_ms = spec.stuck > 0 ? milliseconds(spec.stuck) : -1;
   plan.state = state_of(spec.state);
   for (const HoldSpec& hold : spec.holds) {
     plan.holds.push_back(plan_hold(scenario, hold));

@@ -18,8 +18,10 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "lab/case/parse.h"
+#include "lab/driver/driver.h"
 #include "lab/machine/files.h"
 #include "lab/machine/machine.h"
+#include "lab/machine/root.h"
 
 namespace lab {
 

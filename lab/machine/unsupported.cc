@@ -12,35 +12,25 @@ namespace {
 using Refusal = std::optional<std::string>;
 
 Refusal refuse_state(const ActorSpec& actor) {
-  switch (actor.state) {
-    case ActorState::traced:
-      return "state \"traced\"";
-    case ActorState::frozen:
-      return "state \"frozen\"";
-    case ActorState::dumping:
-      return "state \"dumping\"";
-    default:
-      break;
-  }
-  if (actor.on_kill == OnKill::stuck) return "on_kill \"stuck\"";
-  if (actor.on_kill == OnKill::exiting) return "on_kill \"exiting\"";
+  if (actor.state == ActorState::dumping) return "state \"dumping\"";
   if (!actor.respawn.empty()) return "respawn";
   return std::nullopt;
 }
 
-Refusal refuse_hold(const ActorSpec& actor, const HoldSpec& hold) {
-  switch (hold.how) {
-    case How::mps:
-      return "how \"mps\"";
-    case How::thread:
-      return "how \"thread\"";
-    case How::in_flight:
-      return "how \"in-flight\"";
-    case How::exported:
-      return "how \"exported\"";
-    default:
-      break;
+bool is_ancestor(const Case& scenario, const std::string& name, const ActorSpec* of) {
+  while (of != nullptr && of->parent != name) of = scenario.actor(of->parent);
+  return of != nullptr;
+}
+
+Refusal refuse_hold(const Case& scenario, const ActorSpec& actor, const HoldSpec& hold) {
+  if (hold.how == How::mps) return "how \"mps\"";
+  if (hold.how == How::exported) {
+    // It would have to be ready before its ancestor is, which has to be ready before it is forked.
+    if (is_ancestor(scenario, actor.name, scenario.actor(hold.from))) return "how \"exported\" from a descendant";
+    return std::nullopt;
   }
+  if (hold.how == How::thread && actor.on_term == OnTerm::fork)
+    return "how \"thread\" with on_term \"fork\": a fork takes no thread along";
   // A fork's parent is the process that it is a copy of.
   if (!hold.from.empty() && hold.from != actor.parent)
     return fmt::format("from \"{}\", which is not its parent", hold.from);
@@ -62,8 +52,8 @@ Refusal refuse_under(const ActorSpec& actor, const ActorSpec& parent) {
 Refusal refuse_actor(const Case& scenario, const ActorSpec& actor) {
   if (auto refusal = refuse_state(actor)) return refusal;
   for (const HoldSpec& hold : actor.holds) {
-    if (auto refusal = refuse_hold(actor, hold)) return refusal;
-    if (!hold.from.empty() && !actor.exe.empty()) return "exe of a fork without exec";
+    if (auto refusal = refuse_hold(scenario, actor, hold)) return refusal;
+    if (!hold.from.empty() && hold.how != How::exported && !actor.exe.empty()) return "exe of a fork without exec";
   }
   const ActorSpec* parent = scenario.actor(actor.parent);
   if (parent == nullptr) return std::nullopt;

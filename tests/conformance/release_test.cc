@@ -149,6 +149,51 @@ TEST_F(Release, LateFlushLeavesAnExitingProcessWithoutDescriptors) {
   EXPECT_EQ(used_mib(0), kBaseline + 100) << "FLUSH is not RELEASE: this process still holds it";
 }
 
+TEST_F(Release, LateExitIsOfOneProcessAndOfOneClose) {
+  UniqueFd ctl = make_client(0, 100);
+  Child plain([](int) {});
+  Child late([&](int) {
+    const DelayRequest request{500};
+    if (ioctl(ctl.get(), kDelayExit, &request) != 0) _exit(1);
+  });
+  const UniqueFd copy(dup(ctl.get()));
+  plain.signal(SIGKILL);
+  EXPECT_TRUE(plain.ends_within(400)) << "another process with the same open file exits at once";
+  late.signal(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return late.wait_channel() == "request_wait_answer"; }));
+  EXPECT_TRUE(std::filesystem::is_empty("/proc/" + std::to_string(late.pid()) + "/fd"));
+  EXPECT_FALSE(late.ends_within(0));
+  EXPECT_TRUE(late.ends_within(5000));
+}
+
+TEST_F(Release, LateExitCanBeTakenBack) {
+  UniqueFd ctl = make_client(0, 100);
+  Child child([&](int) {
+    DelayRequest request{-1};
+    if (ioctl(ctl.get(), kDelayExit, &request) != 0) _exit(1);
+    request.after_ms = 0;
+    if (ioctl(ctl.get(), kDelayExit, &request) != 0) _exit(1);
+  });
+  child.signal(SIGKILL);
+  EXPECT_TRUE(child.ends_within(5000));
+}
+
+TEST_F(Release, StuckCallIsAnsweredWhenTheSameFileAsksForIt) {
+  UniqueFd ctl = make_client(0, 100);
+  const UniqueFd other = make_client(0, 100);
+  Child child([&](int say) {
+    close(say);
+    const DelayRequest request{-1};
+    ioctl(ctl.get(), kStuck, &request);
+    _exit(0);
+  });
+  ASSERT_TRUE(comes_to_hold(child, kStuck));
+  ASSERT_EQ(ioctl(other.get(), kAnswer), 0);
+  EXPECT_FALSE(child.ends_within(100)) << "that was another file";
+  ASSERT_EQ(ioctl(ctl.get(), kAnswer), 0);
+  EXPECT_TRUE(child.ends_within(5000));
+}
+
 /// What a holder scan does, while the driver is deaf: it has to get its answer without the driver (facts.md 3.2).
 TEST_F(Release, StatOfADescriptorDoesNotAskTheDriver) {
   const UniqueFd gpu = open_node("nvidia0");

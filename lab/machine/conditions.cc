@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// States that somebody else puts a process into: a tracer, the freezer of its cgroup.
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "lab/actor/signals.h"
+#include "lab/actor/title.h"
+#include "lab/machine/files.h"
+#include "lab/machine/machine_impl.h"
+
+namespace lab {
+namespace {
+
+using vacate::Deadline;
+using vacate::Error;
+using vacate::ErrorCode;
+using vacate::Result;
+using vacate::system_error;
+using vacate::UniqueFd;
+
+/// Stops `target` and lets nothing but KILL reach it, for as long as it lives.
+[[noreturn]] void be_tracer(pid_t target) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  remove_handlers();
+  unblock_signals();
+  setsid();
+  close_range(0, ~0U, 0);
+  set_comm("tracer");
+  (void)set_cmdline({"tracer"});  // cosmetic
+  if (ptrace(PTRACE_SEIZE, target, nullptr, nullptr) != 0 || ptrace(PTRACE_INTERRUPT, target, nullptr, nullptr) != 0)
+    _exit(1);
+  for (int status = 0;;) {
+    if (waitpid(target, &status, __WALL) != target) continue;  // EINTR
+    if (!WIFSTOPPED(status)) _exit(0);
+  }
+}
+
+/// Path of the process's cgroup below /sys/fs/cgroup; "/" where it has none of its own.
+std::string cgroup_of(pid_t pid) {
+  const std::string table = read_file(fmt::format("/proc/{}/cgroup", pid));
+  for (const std::string_view line : vacate::split(table, '\n')) {
+    if (line.starts_with("0::")) return std::string(line.substr(3));
+  }
+  return "/";
+}
+
+}  // namespace
+
+Result<void> Machine::Impl::trace(std::uint32_t index) const {
+  const pid_t target = board.slot(index).pid.load();
+  const SignalsBlocked blocked;
+  const pid_t pid = fork();
+  if (pid < 0) return system_error("a tracer");
+  if (pid == 0) be_tracer(target);
+  return {};
+}
+
+Result<void> Machine::Impl::freeze(std::uint32_t index, Deadline deadline) const {
+  const Slot& slot = board.slot(index);
+  const std::string path = cgroup_of(slot.pid.load());
+  if (!has_cgroups || path == "/") {
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("actor '{}': state \"frozen\" needs a cgroup of cgroup v2, its own or an ancestor's", slot.name)};
+  }
+  const std::string folder = "/sys/fs/cgroup" + path;
+  if (auto written = write_file(folder + "/cgroup.freeze", "1"); !written) return written;
+  const UniqueFd events(open((folder + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
+  for (;;) {
+    std::array<char, 256> text{};
+    if (!events || pread(events.get(), text.data(), text.size() - 1, 0) <= 0) return system_error(folder);
+    if (std::string_view(text.data()).find("frozen 1") != std::string_view::npos) return {};
+    if (deadline.passed()) return Error{ErrorCode::timed_out, fmt::format("'{}' does not freeze", slot.name)};
+    pollfd change{events.get(), POLLPRI, 0};
+    poll(&change, 1, deadline.poll_timeout_ms());
+  }
+}
+
+}  // namespace lab
