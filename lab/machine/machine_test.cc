@@ -388,9 +388,9 @@ TEST_F(MachineTest, TheVendorsLibraryIsThatOfTheEra) {
 }
 
 TEST(UnsupportedTest, NamesTheActorAndThePart) {
-  const auto scenario = parse_case("title = \"t\"\n[[actor]]\nname = \"a\"\nstate = \"frozen\"\n", "test.toml");
+  const auto scenario = parse_case("title = \"t\"\n[[actor]]\nname = \"a\"\nstate = \"dumping\"\n", "test.toml");
   ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(unsupported(*scenario), "actor 'a': state \"frozen\"");
+  EXPECT_EQ(unsupported(*scenario), "actor 'a': state \"dumping\": core_pattern is one for the whole kernel");
   const auto status = run_in_machine(*scenario, {}, [](Machine&) { return 0; });
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, vacate::ErrorCode::unsupported);

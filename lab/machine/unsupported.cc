@@ -12,7 +12,7 @@ namespace {
 using Refusal = std::optional<std::string>;
 
 Refusal refuse_state(const ActorSpec& actor) {
-  if (actor.state == ActorState::dumping) return "state \"dumping\"";
+  if (actor.state == ActorState::dumping) return "state \"dumping\": core_pattern is one for the whole kernel";
   if (!actor.respawn.empty()) return "respawn";
   return std::nullopt;
 }

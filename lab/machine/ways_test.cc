@@ -64,7 +64,8 @@ holds = [{ gpu = 1, memory = 200, how = "thread" }]
 }
 
 TEST_F(HoldingTest, WhatIsInFlightIsInNobodysTable) {
-  const Lines seen = observe_in(R"(
+  const Lines seen =
+      observe_in(R"(
 title = "t"
 machine = { gpus = 2 }
 [[actor]]
@@ -79,21 +80,21 @@ holds = [{ how = "in-flight", from = "exporter" }]
 name = "relay"
 holds = [{ gpu = 0, memory = 300, how = "in-flight" }]
 )",
-                                [](Machine& m) {
-                                  Lines lines;
-                                  for (const std::string name : {"{broker}", "{relay}"}) {
-                                    lines.push_back(descriptors(m, name.substr(1, name.size() - 2)));
-                                    lines.push_back(ask(m, "cat /proc/" + name + "/fdinfo/* | grep scm_fds | xargs"));
-                                    lines.push_back(ask(m, "grep -c nvidia /proc/" + name + "/maps"));
-                                  }
-                                  end(m, "exporter", SIGKILL);
-                                  lines.push_back(used(m));
-                                  end(m, "broker", SIGKILL);
-                                  lines.push_back(used(m));
-                                  end(m, "relay", SIGTERM);
-                                  lines.push_back(used(m));
-                                  return lines;
-                                });
+                 [](Machine& m) {
+                   Lines lines;
+                   for (const std::string name : {"{broker}", "{relay}"}) {
+                     lines.push_back(descriptors(m, name.substr(1, name.size() - 2)));
+                     lines.push_back(ask(m, "cat /proc/" + name + "/fdinfo/* | grep scm_fds | sort | xargs"));
+                     lines.push_back(ask(m, "grep -c nvidia /proc/" + name + "/maps"));
+                   }
+                   end(m, "exporter", SIGKILL);
+                   lines.push_back(used(m));
+                   end(m, "broker", SIGKILL);
+                   lines.push_back(used(m));
+                   end(m, "relay", SIGTERM);
+                   lines.push_back(used(m));
+                   return lines;
+                 });
   const std::string sockets = "/dev/null /dev/null /dev/null socket: socket:";
   EXPECT_THAT(seen, ElementsAre(sockets, "scm_fds: 0 scm_fds: 3", "0", sockets, "scm_fds: 0 scm_fds: 3", "0", "304 204",
                                 "304 4", "4 4"));
@@ -225,7 +226,9 @@ holds = [{ gpu = 0, memory = 100 }]
                    for (int i = 0; i < 2000 && m.actor("traced")->ended_by != "KILL"; ++i) usleep(1000);
                    lines.push_back(m.actor("traced")->ended_by);
                    lines.push_back(used(m));
-                   lines.push_back(ask(m, "ls /proc/{traced} 2>&1 | grep -c 'No such'; pgrep -c tracer"));
+                   lines.push_back(ask(m,
+                                       "for i in $(seq 200); do [ -e /proc/{traced} ] || break; sleep 0.02; done; ls "
+                                       "/proc/{traced} 2>&1 | grep -c 'No such'; pgrep -c tracer"));
                    return lines;
                  });
   EXPECT_THAT(seen, ElementsAre("t", "tracer", "1", "lives", "KILL", "4", "1\n0"));
