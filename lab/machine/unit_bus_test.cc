@@ -32,7 +32,7 @@ class Client {
 
   /// The object path that a method of the manager answers with, or the name of its error.
   std::string call(const char* method, const char* unit) {
-    sd_bus_error error = SD_BUS_ERROR_NULL;
+    sd_bus_error error{};
     sd_bus_message* reply = nullptr;
     const bool stops = std::string_view(method) == "StopUnit";
     const int code =
