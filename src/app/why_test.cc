@@ -141,6 +141,18 @@ TEST(Why, WhatHoldsNothingSaysSo) {
   EXPECT_THAT(text, HasSubstr("ending it frees no GPU memory"));
 }
 
+TEST(Why, ARelativeHoldsNothingAndGoesWithItsGroup) {
+  TestMachine m;
+  m.actor("launcher", {.argv = {"torchrun"}});
+  m.actor("engine", {.parent = "launcher"});
+  m.actor("worker", {.parent = "engine"});
+  m.hold("worker", {.mib = 9000});
+  m.dies("launcher");
+  const auto text = joined(why_pid(m.snapshot(), m.pid_of("engine")));
+  EXPECT_THAT(text, HasSubstr("standing: leftover"));
+  EXPECT_THAT(text, HasSubstr("it is ended together with them"));
+}
+
 TEST(Why, AnUnseenNumberIsABlindSpotOrNobody) {
   TestMachine m;
   auto snapshot = m.snapshot();

@@ -337,6 +337,22 @@ std::vector<WhyPart> explain_unseen(const WhyReport& report, const ProcessSelect
   return {std::move(part), std::move(charges)};
 }
 
+/// One that holds nothing, in a group that does.
+WhyPart relative_part(const Group& group, pid_t pid) {
+  WhyPart part{"standing", {}};
+  for (const auto& relative : group.relatives) {
+    if (relative.key.pid != pid) continue;
+    part.sentences.emplace_back(describe(relative.standing));
+    part.sentences.push_back(fmt::format("it holds nothing itself, and belongs to group {} of holders {}", group.id,
+                                         pid_list(group.holders)));
+    if (relative.resource_tracker)
+      part.sentences.emplace_back("Python's resource tracker: it ends by itself when those that it serves have ended");
+    else if (relative.standing == Standing::leftover)
+      part.sentences.emplace_back("it is ended together with them");
+  }
+  return part;
+}
+
 WhyPart standing_part(const Holder& holder) {
   WhyPart part{"standing", {std::string(describe(holder.standing))}};
   part.sentences.insert(part.sentences.end(), holder.because.begin(), holder.because.end());
@@ -353,7 +369,11 @@ std::vector<WhyPart> explain_process(const WhyReport& report, const WhySubject& 
   std::vector<WhyPart> parts = {subject_part(report, *process, holder), evidence_part(report, process->key.pid),
                                 condition_part(*process), group_part(report, group, process->key.pid),
                                 origin_part(report, *process, holder)};
-  if (holder != nullptr) parts.push_back(standing_part(*holder));
+  if (holder != nullptr) {
+    parts.push_back(standing_part(*holder));
+  } else if (group != nullptr) {
+    parts.push_back(relative_part(*group, process->key.pid));
+  }
   const auto& protection = holder != nullptr ? holder->protection : subject.protection;
   if (protection) parts.push_back({"protection", {fmt::format("{}: {}", protection->rule, protection->detail)}});
   if (holder != nullptr) parts.push_back(frees_part(subject, *holder));

@@ -71,8 +71,12 @@ Json process_json(const WhyReport& report, const WhySubject& subject) {
                                   [&](const DriverCharge& charge) { return charge.pid == pid; });
   object["holder"] = holder != nullptr ? holder_json(*holder, report.snapshot) : Json(nullptr);
   object["group"] = nullptr;
-  for (const auto& group : report.attribution.groups)
-    if (holder != nullptr && group.id == holder->group) object["group"] = group_json(group, report.snapshot);
+  for (const auto& group : report.attribution.groups) {
+    const bool is_relative = process != nullptr && std::any_of(group.relatives.begin(), group.relatives.end(),
+                                                               [&](const Relative& r) { return r.key.pid == pid; });
+    if (is_relative || (holder != nullptr && group.id == holder->group))
+      object["group"] = group_json(group, report.snapshot);
+  }
   return object;
 }
 
