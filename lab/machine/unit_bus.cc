@@ -2,6 +2,7 @@
 // See unit_bus.h. libsystemd does the handshake and the marshalling, in its server mode; what is said is here.
 #include "lab/machine/unit_bus.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -154,14 +155,42 @@ int list_units(sd_bus_message* call, const Units& units) {
   return reply.send();
 }
 
+/// A stop that was asked for. It is done when the unit's control group is empty.
+struct StopJob {
+  unsigned number = 0;
+  std::string unit;
+  UniqueFd events;  ///< cgroup.events, which changes then; owns nothing: there is no such group
+
+  [[nodiscard]] std::string path() const { return fmt::format("/org/freedesktop/systemd1/job/{}", number); }
+  [[nodiscard]] bool done() const {
+    std::array<char, 256> text{};
+    if (!events || pread(events.get(), text.data(), text.size() - 1, 0) <= 0) return true;
+    return std::string_view(text.data()).find("populated 0") != std::string_view::npos;
+  }
+};
+
 /// What one connection has: its number on the bus.
 struct Connection {
   Units* units = nullptr;
+  std::vector<StopJob>* jobs = nullptr;
   unsigned number = 0;
   sd_bus* bus = nullptr;
 };
 
-int answer_manager(sd_bus_message* call, Units& units, std::string_view member) {
+int stop_unit(sd_bus_message* call, const Connection& connection, const UnitView& unit) {
+  static unsigned last_job = 0;
+  StopJob job;
+  job.number = ++last_job;
+  job.unit = unit.name;
+  job.events.reset(open(("/sys/fs/cgroup" + unit.control_group + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
+  connection.units->stop(unit.name);
+  const std::string path = job.path();
+  connection.jobs->push_back(std::move(job));
+  return sd_bus_reply_method_return(call, "o", path.c_str());
+}
+
+int answer_manager(sd_bus_message* call, const Connection& connection, std::string_view member) {
+  const Units& units = *connection.units;
   if (member == "ListUnits") return list_units(call, units);
   if (member == "Subscribe" || member == "Unsubscribe") return sd_bus_reply_method_return(call, "");
   const char* name = nullptr;
@@ -169,9 +198,9 @@ int answer_manager(sd_bus_message* call, Units& units, std::string_view member) 
     return sd_bus_reply_method_errorf(call, SD_BUS_ERROR_UNKNOWN_METHOD, "The stand-in has no %s",
                                       std::string(member).c_str());
   if (sd_bus_message_read(call, "s", &name) < 0) return -EINVAL;
-  if (member == "StopUnit" && units.stop(name))
-    return sd_bus_reply_method_return(call, "o", "/org/freedesktop/systemd1/job/1");
-  if (member == "LoadUnit" || (member == "GetUnit" && units.find(name)))
+  const auto unit = units.find(name);
+  if (member == "StopUnit" && unit) return stop_unit(call, connection, *unit);
+  if (member == "LoadUnit" || (member == "GetUnit" && unit))
     return sd_bus_reply_method_return(call, "o", path_of(name).c_str());
   return sd_bus_reply_method_errorf(call, kNoSuchUnit, "Unit %s not loaded.", name);
 }
@@ -198,7 +227,7 @@ int answer(sd_bus_message* call, void* data, sd_bus_error* /*error*/) {
   if (std::string_view(interface) == "org.freedesktop.DBus") {
     done = answer_bus(call, member, connection.number);
   } else if (std::string_view(interface) == kManager) {
-    done = answer_manager(call, *connection.units, member);
+    done = answer_manager(call, connection, member);
   } else if (std::string_view(interface) == "org.freedesktop.DBus.Properties") {
     const auto unit = unit_at(*connection.units, path);
     if (!unit) return 0;
@@ -224,6 +253,7 @@ class Server {
     if (fd < 0) return;
     auto connection = std::make_unique<Connection>();
     connection->units = &units_;
+    connection->jobs = &jobs_;
     connection->number = next_number_++;
     if (sd_bus_new(&connection->bus) < 0) {
       close(fd);
@@ -231,7 +261,7 @@ class Server {
     }
     const sd_id128_t id{};
     const bool up = sd_bus_set_fd(connection->bus, fd, fd) >= 0 && sd_bus_set_server(connection->bus, 1, id) >= 0 &&
-                    sd_bus_start(connection->bus) >= 0 &&
+                    sd_bus_set_sender(connection->bus, ":1.0") >= 0 && sd_bus_start(connection->bus) >= 0 &&
                     sd_bus_add_filter(connection->bus, nullptr, answer, connection.get()) >= 0;
     if (up) {
       connections_.push_back(std::move(connection));
@@ -240,8 +270,9 @@ class Server {
     }
   }
 
-  /// What to wait for on each connection, after the first `waits`.
+  /// What to wait for on each connection and for each stop, after the first `waits`.
   void add_waits(std::vector<pollfd>& waits) const {
+    for (const StopJob& job : jobs_) waits.push_back({job.events.get(), POLLPRI, 0});
     for (const auto& connection : connections_) {
       const int events = sd_bus_get_events(connection->bus);
       waits.push_back({sd_bus_get_fd(connection->bus), static_cast<short>(std::max(events, 0)), 0});
@@ -255,10 +286,24 @@ class Server {
       if (done < 0) sd_bus_close_unref(connection->bus);
       return done < 0;
     });
+    tell_done_jobs();
   }
 
  private:
+  void tell_done_jobs() {
+    std::erase_if(jobs_, [this](const StopJob& job) {
+      if (!job.done()) return false;
+      for (const auto& connection : connections_) {
+        (void)sd_bus_emit_signal(connection->bus, "/org/freedesktop/systemd1", kManager, "JobRemoved", "uoss",
+                                 job.number, job.path().c_str(), job.unit.c_str(), "done");
+        (void)sd_bus_flush(connection->bus);
+      }
+      return true;
+    });
+  }
+
   Units& units_;
+  std::vector<StopJob> jobs_;
   unsigned next_number_ = 1;
   std::vector<std::unique_ptr<Connection>> connections_;
 };

@@ -55,6 +55,17 @@ class Client {
     return copy;
   }
 
+  /// From now on jobs that are done are told of.
+  void subscribe() { (void)sd_bus_match_signal(bus_, nullptr, kPeer, kPath, kManager, "JobRemoved", take_job, this); }
+  /// The next one: its unit and its result.
+  std::string await_job() {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+    while (job_.empty() && !deadline.passed()) {
+      if (sd_bus_process(bus_, nullptr) == 0) (void)sd_bus_wait(bus_, 100'000);
+    }
+    return job_;
+  }
+
   std::uint32_t main_pid(const std::string& path) {
     std::uint32_t pid = 0;
     (void)sd_bus_get_property_trivial(bus_, kPeer, path.c_str(), "org.freedesktop.systemd1.Service", "MainPID", nullptr,
@@ -63,7 +74,18 @@ class Client {
   }
 
  private:
+  static int take_job(sd_bus_message* signal, void* self, sd_bus_error* /*error*/) {
+    std::uint32_t number = 0;
+    const char* path = nullptr;
+    const char* unit = nullptr;
+    const char* result = nullptr;
+    if (sd_bus_message_read(signal, "uoss", &number, &path, &unit, &result) >= 0)
+      static_cast<Client*>(self)->job_ = fmt::format("{} {}", unit, result);
+    return 0;
+  }
+
   sd_bus* bus_ = nullptr;
+  std::string job_;
   bool good_ = false;
 };
 
@@ -125,7 +147,9 @@ TEST(UnitBus, StartsAMainProcessAgainUntilTheUnitIsStopped) {
     await_successor(machine, "api", first);
     Lines lines{state(client, machine, "llm.service", "api")};
     const pid_t second = machine.actor("api")->pid;
+    client.subscribe();
     lines.push_back(client.call("StopUnit", "llm.service"));
+    lines.push_back(client.await_job());
     (void)machine.wait_exit("api", Deadline::after(std::chrono::seconds(5)));
     (void)machine.wait_exit("worker", Deadline::after(std::chrono::seconds(5)));
     lines.push_back(machine.actor("worker")->ended_by);
@@ -134,8 +158,8 @@ TEST(UnitBus, StartsAMainProcessAgainUntilTheUnitIsStopped) {
     lines.push_back(state(client, machine, "llm.service", "api"));
     return lines;
   });
-  EXPECT_THAT(seen, ElementsAre("loaded active api", "/org/freedesktop/systemd1/job/1", "TERM", "no third",
-                                "loaded failed nobody"));
+  EXPECT_THAT(seen, ElementsAre("loaded active api", "/org/freedesktop/systemd1/job/1", "llm.service done", "TERM",
+                                "no third", "loaded failed nobody"));
 }
 
 TEST(UnitBus, IsNotThereWithoutUnits) {
