@@ -49,7 +49,6 @@ bool pins_memory(NodeRole role) noexcept {
     case NodeRole::ctl:
     case NodeRole::uvm:
     case NodeRole::dma_buf:  // facts.md 2.2.1 to 2.2.7
-      return true;
     case NodeRole::modeset:  // a kernel client holds what was registered through it (facts.md 2.2.10)
     case NodeRole::gdrcopy:
     case NodeRole::storage:  // both pin pages of a client while open, and block a reset (facts.md 2.6)

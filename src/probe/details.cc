@@ -101,6 +101,7 @@ bool DetailReader::read(Process& process) {
   process.cgroup = cgroup ? parse_cgroup(*cgroup) : std::string();
   const auto login = directory->read("loginuid", 32);
   process.login_uid = login ? parse_login_uid(*login) : std::nullopt;
+  process.login_user = process.login_uid ? users_.name_of(*process.login_uid) : std::string();
 
   char thread_state = '?';
   std::optional<ProcDirectory> thread;

@@ -72,6 +72,8 @@ TEST_F(Details, OfARealProcess) {
   EXPECT_EQ(process.pid_namespace, own_pid_namespace());
   ASSERT_FALSE(process.ns_pids.empty());
   EXPECT_EQ(process.condition, Condition::running);
+  EXPECT_EQ(process.login_uid, parse_login_uid(root_.open(getpid())->read("loginuid").value_or("")));
+  EXPECT_EQ(process.login_user.empty(), !process.login_uid);
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   EXPECT_LE(process.started, static_cast<double>(now.tv_sec) + 1);

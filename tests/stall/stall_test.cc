@@ -180,6 +180,33 @@ TEST(Stall, WhoWaitsForItIsStuckInIt) {
   });
 }
 
+TEST(Stall, AThreadThatIsStuckKeepsAnEndedProcess) {
+  if (access(kPython, X_OK) != 0) GTEST_SKIP() << "needs python3";
+  in_machine([](SilentFuse&) {
+    const Python stuck(
+        "import os,threading,time\nf=os.open('/mnt/hang',os.O_RDONLY)\n"
+        "threading.Thread(target=lambda:(os.write(1,b'x'),os.read(f,10))).start()\ntime.sleep(300)\n");
+    pid_t thread = 0;
+    const auto tasks = ProcDirectory::open_root()->open(stuck.pid)->open("task");
+    DirectoryReader reader;
+    const auto tids = list_numbers(*tasks, reader);
+    for (const pid_t tid : *tids)
+      if (tid != stuck.pid) thread = tid;
+    ASSERT_TRUE(waits_in(thread, "request_wait_answer"));
+    ASSERT_TRUE(ProcessRef::open(stuck.pid)->send_signal(SIGKILL));
+    ASSERT_TRUE(reaches(stuck.pid, 'Z'));
+    ASSERT_TRUE(reaches(thread, 'D'));
+    const auto snapshot = scan().snapshot;
+    EXPECT_TRUE(holds_a_gpu(snapshot, stuck.pid));
+    const auto* process = snapshot.find(stuck.pid);
+    ASSERT_NE(process, nullptr);
+    EXPECT_FALSE(is_gone(*process));
+    EXPECT_EQ(process->condition, Condition::stuck);
+    EXPECT_EQ(process->kernel_frame, "request_wait_answer");
+    EXPECT_EQ(process->stuck_in, StuckIn::fuse);
+  });
+}
+
 TEST(Stall, WhoExitsThroughItIsExiting) {
   if (access(kPython, X_OK) != 0) GTEST_SKIP() << "needs python3";
   in_machine([](SilentFuse&) {
