@@ -2,7 +2,6 @@
 #include "gpu/nvml_processes.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace vacate::nvml {
@@ -22,29 +21,38 @@ T load(const unsigned char* at) noexcept {
 
 bool is_instance(std::uint32_t id) noexcept { return id == kNoInstance || id < kMostInstances || id == kUnwrittenWord; }
 
+/// Rounded up so that an array that a library cleared, of rows of one length, never ends where rows of another length
+/// may end. For that it is 2 modulo 3 (16 against 24 bytes), odd (16 against 32) and 3 modulo 4 (24 against 32).
+constexpr unsigned telling_capacity(unsigned least) noexcept { return least + 11 - least % 12; }
+static_assert(telling_capacity(131) == 131 && telling_capacity(132) == 143);
+
+/// The length of rows to believe; 0: what was written is not what the call's name says.
+std::size_t believed_stride(std::size_t known, std::span<const unsigned char> buffer, RowCount rows) noexcept {
+  const std::size_t measured = measure_stride(buffer, rows);
+  if (known == 0 || measured == 0) return measured;
+  // The end of the only row may be left unwritten. With a cleared array behind it, it is shorter and not this
+  // version's.
+  const bool one_short = rows.given == 1 && measured < known && buffer[known] == kUnwritten;
+  return measured == known || one_short ? known : 0;
+}
+
 /// One call with a buffer that grows until the list fits: it can grow between two calls (facts.md 1.6).
 ProcessList ask(GetProcesses call, Device device, std::size_t known_stride, std::uint64_t most_memory) {
   ProcessList list;
-  unsigned capacity = kFirstCapacity;
+  unsigned capacity = telling_capacity(kFirstCapacity);
   for (int attempt = 0; attempt < 8; ++attempt) {
     // Room for the longest row known: buffers sized for 24 bytes a row overflow on 535.
     std::vector<unsigned char> buffer(capacity * kStride535 + kSlack, kUnwritten);
     unsigned count = capacity;
     list.result = call(device, &count, buffer.data());
     if (list.result == kInsufficientSize) {
-      capacity = std::max(capacity * 2, count < kLargestCapacity / 2 ? count * 2 + 8 : 0);
+      capacity = telling_capacity(std::max(capacity * 2, count < kLargestCapacity / 2 ? count * 2 + 8 : 0));
       if (capacity > kLargestCapacity) break;
       continue;
     }
     if (list.result != kSuccess || count == 0) return list;
-    const std::size_t measured = measure_stride(buffer, std::min(count, capacity));
-    // What was written does not fit the version's rows: not the ABI that its name says. Of one row the end may be left
-    // unwritten.
-    const bool one_short = count == 1 && measured < known_stride && buffer[kStride535] == kUnwritten;
-    const bool fits = measured != 0 && (measured == known_stride || one_short);
-    const bool wrong = known_stride != 0 && !fits;
-    const std::size_t stride = known_stride != 0 ? known_stride : measured;
-    auto rows = count <= capacity && !wrong ? parse_process_rows(buffer, count, stride, most_memory) : std::nullopt;
+    const auto stride = believed_stride(known_stride, buffer, {count, capacity});
+    auto rows = count <= capacity ? parse_process_rows(buffer, count, stride, most_memory) : std::nullopt;
     list.malformed = !rows;
     if (rows) list.rows = *std::move(rows);
     return list;
@@ -55,21 +63,18 @@ ProcessList ask(GetProcesses call, Device device, std::size_t known_stride, std:
 
 }  // namespace
 
-std::size_t measure_stride(std::span<const unsigned char> buffer, std::size_t count) noexcept {
+std::size_t measure_stride(std::span<const unsigned char> buffer, RowCount rows) noexcept {
   const auto last = std::find_if(buffer.rbegin(), buffer.rend(), [](unsigned char byte) { return byte != kUnwritten; });
   const auto written = static_cast<std::size_t>(buffer.rend() - last);
-  if (written == 0 || count == 0) return 0;
-  static constexpr std::array<std::size_t, 3> kStrides = {kStrideV1, kStrideV2, kStride535};
-  // A library that clears the whole array first: the end of what it cleared tells the stride, and behind the rows is
-  // nothing but zeros, which no row of a longer stride could be.
-  const std::size_t capacity = buffer.size() > kSlack ? (buffer.size() - kSlack) / kStride535 : 0;
-  for (const std::size_t stride : kStrides) {
-    if (written != stride * capacity || count >= capacity) continue;
-    const auto rest = buffer.subspan(stride * count, written - stride * count);
-    if (std::all_of(rest.begin(), rest.end(), [](unsigned char byte) { return byte == 0; })) return stride;
+  if (written == 0 || rows.given == 0 || rows.given > rows.capacity) return 0;
+  // Shorter ones first: the last row may end behind pid and memory. A longer one that is mistaken for a shorter leaves
+  // gaps, which show as pids that nobody wrote.
+  for (const std::size_t stride : {kStrideV1, kStrideV2, kStride535}) {
+    const std::size_t before_last = stride * (rows.given - 1);
+    if (written >= before_last + kStrideV1 && written <= before_last + stride) return stride;
+    // A library that clears the whole array first: the end of what it cleared tells the stride as well.
+    if (written == stride * rows.capacity) return stride;
   }
-  for (const std::size_t stride : kStrides)
-    if (written <= stride * count) return stride;
   return 0;
 }
 

@@ -21,8 +21,13 @@ struct ProcessRow {
 
 inline constexpr unsigned char kUnwritten = 0xA5;
 
-/// Stride of `count` rows written into a buffer that was all kUnwritten; 0 where nothing was written.
-[[nodiscard]] std::size_t measure_stride(std::span<const unsigned char> buffer, std::size_t count) noexcept;
+/// What a call was given room for and what it says it gave.
+struct RowCount {
+  std::size_t given = 0;
+  std::size_t capacity = 0;
+};
+/// Stride of rows written into a buffer that was all kUnwritten; 0 where what was written ends at no known row's end.
+[[nodiscard]] std::size_t measure_stride(std::span<const unsigned char> buffer, RowCount rows) noexcept;
 /// The rows, if they make sense with `stride`: instance ids all ones or small, memory not available or below
 /// `most_memory`.
 [[nodiscard]] std::optional<std::vector<ProcessRow>> parse_process_rows(std::span<const unsigned char> buffer,

@@ -153,10 +153,13 @@ Unknown reason_of(Return code) noexcept {
 GpuMemory memory_from(const MemoryV2& memory) noexcept {
   GpuMemory result{read_amount(memory.total), read_amount(memory.used), read_amount(memory.reserved),
                    read_amount(memory.free)};
-  if (!result.total || !result.used || !result.reserved || !result.free) return result;
-  const bool used_includes_reserved = memory.reserved > 0 && memory.total == memory.used + memory.free;
-  if (used_includes_reserved) result.used = *result.used - *result.reserved;
-  if (*result.used > *result.total) result.used = Unknown::implausible;
+  const bool all = result.total && result.used && result.reserved && result.free;
+  const bool used_includes_reserved = all && memory.reserved > 0 && memory.total == memory.used + memory.free;
+  if (used_includes_reserved) {
+    // Less used than reserved is a contradiction, and no proof that nothing is used.
+    result.used = memory.used >= memory.reserved ? Reading(*result.used - *result.reserved) : Unknown::implausible;
+  }
+  if (result.total && result.used && *result.used > *result.total) result.used = Unknown::implausible;
   return result;
 }
 

@@ -151,6 +151,9 @@ TEST(MemoryFrom, UsedIsAlwaysWithoutReserved) {
   EXPECT_EQ(memory_from(MemoryV2{0, kNotAvailable, kNotAvailable, kNotAvailable, kNotAvailable}).used,
             Reading<Bytes>(Unknown::not_supported));
   EXPECT_EQ(memory_from(Memory{100, 0, 200}).used, Reading<Bytes>(Unknown::implausible));
+  // Found by the fuzzer: a missing figure beside it must not save an impossible one, nor a contradiction give zero.
+  EXPECT_EQ(memory_from(MemoryV2{0, 100, 10, kNotAvailable, 200}).used, Reading<Bytes>(Unknown::implausible));
+  EXPECT_EQ(memory_from(MemoryV2{0, 100, 10, 97, 3}).used, Reading<Bytes>(Unknown::implausible));
 }
 
 Return utilization_97(Device, Utilization* rates) {
