@@ -18,6 +18,7 @@ namespace vacate {
 namespace {
 
 constexpr std::uint8_t kTcpListen = 10;  // states are shared with TCP (net/tcp_states.h)
+constexpr std::int32_t kLargestErrno = 4095;  // MAX_ERRNO of the kernel
 
 template <class T>
 bool take(std::string_view bytes, T* value) noexcept {
@@ -70,7 +71,8 @@ DiagPart parse_unix_diag(std::string_view datagram) {
     }
     std::int32_t error = 0;
     if (header.nlmsg_type == NLMSG_ERROR) {
-      part.error = take(payload, &error) && error < 0 ? -error : EBADMSG;
+      const bool is_errno = take(payload, &error) && error < 0 && error >= -kLargestErrno;
+      part.error = is_errno ? -error : EBADMSG;
       return part;
     }
     unix_diag_msg message{};
