@@ -17,7 +17,7 @@
 namespace vacate {
 namespace {
 
-constexpr std::uint8_t kTcpListen = 10;  // states are shared with TCP (net/tcp_states.h)
+constexpr std::uint8_t kTcpListen = 10;       // states are shared with TCP (net/tcp_states.h)
 constexpr std::int32_t kLargestErrno = 4095;  // MAX_ERRNO of the kernel
 
 template <class T>
