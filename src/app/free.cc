@@ -49,9 +49,13 @@ void leave_out_unselected(std::vector<Release>& releases, const Selection& selec
 
 std::vector<std::pair<pid_t, std::string>> titles_of(const std::vector<GpuOutcome>& gpus, const Snapshot& snapshot) {
   std::vector<std::pair<pid_t, std::string>> titles;
-  for (const auto& gpu : gpus)
-    for (const auto pid : gpu.held_by)
-      if (const auto* process = snapshot.find(pid)) titles.emplace_back(pid, title_of(*process));
+  const auto note = [&](pid_t pid) {
+    if (const auto* process = snapshot.find(pid)) titles.emplace_back(pid, title_of(*process));
+  };
+  for (const auto& gpu : gpus) {
+    std::for_each(gpu.held_by.begin(), gpu.held_by.end(), note);
+    for (const auto& blocker : gpu.reset_blockers) note(blocker.pid);
+  }
   std::sort(titles.begin(), titles.end());
   titles.erase(std::unique(titles.begin(), titles.end()), titles.end());
   return titles;
@@ -89,8 +93,20 @@ std::vector<GpuOutcome> outcomes_of(std::vector<Release> releases) {
   return gpus;
 }
 
+/// What the last look says of memory that did not come back, and of a reset.
+void explain(std::vector<GpuOutcome>& gpus, const Attribution& attribution) {
+  for (auto& gpu : gpus) {
+    for (const auto& account : attribution.accounts) {
+      if (account.index != gpu.index) continue;
+      gpu.explanations = account.explanations;
+      gpu.reset_blockers = account.reset_blockers;
+    }
+  }
+}
+
 FreeReport report_of(Outcome outcome, const Sighting& last, const Selection& selection) {
   FreeReport report;
+  explain(outcome.gpus, last.attribution);
   report.titles = titles_of(outcome.gpus, last.snapshot);
   report.advice = advise(last.snapshot, narrowed(last.attribution, last.snapshot, selection));
   report.has_driver = last.snapshot.driver.state == DriverState::ok || !last.snapshot.nodes.empty();

@@ -32,13 +32,28 @@ const HolderOnGpu* on_gpu(const Holder& holder, unsigned gpu) {
   return at == holder.gpus.end() ? nullptr : &*at;
 }
 
+const ConfiguredBaseline* configured_for(const Gpu& gpu, const Policy& policy) {
+  const auto at = std::find_if(policy.baselines.begin(), policy.baselines.end(), [&](const ConfiguredBaseline& each) {
+    return each.gpu == "*" || names_gpu(each.gpu, gpu);
+  });
+  return at == policy.baselines.end() ? nullptr : &*at;
+}
+
+// A lone control file or a file in flight could be a client's last reference: then a figure that stays may be memory.
+bool could_be_held_unseen(const Snapshot& snapshot, const std::vector<Holder>& holders) {
+  return !snapshot.hidden_references.empty() || std::any_of(holders.begin(), holders.end(), may_hold_unseen);
+}
+
 // The part of `used` that nobody owns up to, as far as an idle card plausibly uses it; only where everything was seen.
-Reading<Baseline> assumed_baseline(const Snapshot& snapshot, const Gpu& gpu, const GpuAccount& account,
+Reading<Baseline> assumed_baseline(const Snapshot& snapshot, const Gpu& gpu, const std::vector<Holder>& holders,
                                    const Policy& policy) {
   if (!gpu.memory.used.known()) return gpu.memory.used.reason();
   if (!snapshot.visibility.all_references || snapshot.driver.state != DriverState::ok) return Unknown::not_asked;
+  if (could_be_held_unseen(snapshot, holders)) return Unknown::implausible;
   const auto charged = sum_of(snapshot.charges, gpu.index);
-  if (!charged.all_known && !account.holders.empty()) return Unknown::not_supported;
+  const bool is_held = std::any_of(holders.begin(), holders.end(),
+                                   [&](const Holder& holder) { return on_gpu(holder, gpu.index) != nullptr; });
+  if (!charged.all_known && is_held) return Unknown::not_supported;
   return Baseline{std::min(*gpu.memory.used - charged.known, policy.largest_assumed_baseline), BaselineSource::assumed};
 }
 
@@ -84,13 +99,28 @@ std::vector<GpuAccount> accounts_of(const Snapshot& snapshot, const Charges& cha
       account.attributed += sum.known;
       all_attributed = all_attributed && sum.all_known;
     }
+    const auto* configured = configured_for(gpu, policy);
     const auto baseline = known.find(gpu.index);
-    account.baseline = baseline != known.end() ? Reading<Baseline>(baseline->second)
-                                               : assumed_baseline(snapshot, gpu, account, policy);
+    if (configured != nullptr)
+      account.baseline = Baseline{configured->amount, BaselineSource::configured};
+    else
+      account.baseline = baseline != known.end() ? Reading<Baseline>(baseline->second)
+                                                 : assumed_baseline(snapshot, gpu, holders, policy);
     account.remainder = remainder_of(gpu, account, all_attributed);
     accounts.push_back(std::move(account));
   }
   return accounts;
+}
+
+bool has_unowned_memory(const Gpu& gpu, const GpuAccount& account, const Policy& policy) {
+  if (account.remainder.known()) return *account.remainder > policy.memory_tolerance;
+  if (!gpu.memory.used.known() || account.baseline.known()) return false;
+  return *gpu.memory.used - account.attributed > policy.largest_assumed_baseline + policy.memory_tolerance;
+}
+
+bool may_hold_unseen(const Holder& holder) noexcept {
+  if (!holder.gpus.empty() || holder.common.empty()) return false;
+  return !holder.protection || !holder.protection->source.empty() || holder.protection->rule == "importer";
 }
 
 std::vector<UntiedCharge> untied_charges(const Charges& charges) {

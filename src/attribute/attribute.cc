@@ -8,8 +8,11 @@
 #include "attribute/accounts.h"
 #include "attribute/census.h"
 #include "attribute/charges.h"
+#include "attribute/explain.h"
 #include "attribute/groups.h"
+#include "attribute/policy_rules.h"
 #include "attribute/protection.h"
+#include "attribute/reset_blockers.h"
 #include "attribute/roles.h"
 #include "attribute/standing.h"
 
@@ -39,18 +42,21 @@ bool is_mps_client(const Charges& charges, pid_t pid) {
 
 class Attributor {
  public:
-  explicit Attributor(const Snapshot& snapshot)
+  Attributor(const Snapshot& snapshot, const Policy& policy)
       : snapshot_(snapshot),
+        policy_(policy),
         census_(snapshot),
         groups_(census_),
         charges_(census_, groups_),
         standings_(census_, groups_, charges_) {}
 
-  Attribution attribute(const Policy& policy, const Baselines& known) && {
+  Attribution attribute(const Baselines& known) && {
     for (const auto& [pid, references] : census_.references()) result_.holders.push_back(holder(pid));
     make_groups();
     for (auto& group : result_.groups) settle(group);
-    result_.accounts = accounts_of(snapshot_, charges_, result_.holders, policy, known);
+    for (auto& holder : result_.holders) protect(holder);
+    result_.accounts = accounts_of(snapshot_, charges_, result_.holders, policy_, known);
+    explain_accounts();
     result_.charged_to_nobody = untied_charges(charges_);
     return std::move(result_);
   }
@@ -59,7 +65,7 @@ class Attributor {
   Holder holder(pid_t pid) const {
     Holder holder;
     holder.key.pid = pid;
-    holder.role = role_of(census_, charges_, pid);
+    holder.role = role_of(census_, charges_, pid, policy_);
     holder.standing = standings_.of(pid);
     holder.because = standings_.because(pid);
     holder.gpus = gpus_of(census_, charges_, pid);
@@ -73,6 +79,36 @@ class Attributor {
       }
     }
     return holder;
+  }
+
+  // What only the role and the files of policies say; the standing is settled by now.
+  void protect(Holder& holder) const {
+    const auto* process = census_.living(holder.key.pid);
+    if (process == nullptr) return;
+    if (!holder.protection) {
+      const auto pid = holder.key.pid;
+      const bool computes = census_.has_uvm(pid) && census_.refers_to_any_gpu(pid) && !charges_.shares_client(pid);
+      holder.protection = protection_by_role(*process, {holder.role, holder.standing, serves(pid), computes});
+    }
+    holder.protection = with_policy(std::move(holder.protection), *process, holder.role, policy_);
+    holder.terms = ending_terms(*process, holder.role, policy_);
+  }
+
+  bool serves(pid_t pid) const {
+    const auto& members = groups_.members(*groups_.group_of(pid));
+    return std::any_of(members.begin(), members.end(), [&](pid_t member) {
+      const auto* process = census_.living(member);
+      return process != nullptr && process->listens;
+    });
+  }
+
+  void explain_accounts() {
+    for (auto& account : result_.accounts) {
+      const auto gpu = std::find_if(snapshot_.gpus.begin(), snapshot_.gpus.end(),
+                                    [&](const Gpu& each) { return each.index == account.index; });
+      account.explanations = explanations_of(*gpu, account, {census_, charges_, result_.holders, policy_});
+      account.reset_blockers = reset_blockers_of(account.index, snapshot_, result_.holders);
+    }
   }
 
   Holder& find(pid_t pid) {
@@ -98,8 +134,9 @@ class Attributor {
       if (census_.is_holder(pid)) {
         group.holders.push_back(pid);
       } else if (const auto* process = census_.living(pid)) {
-        group.relatives.push_back(
-            {process->key, standings_.of(pid), is_resource_tracker(*process), protection_of(*process, snapshot_)});
+        group.relatives.push_back({process->key, standings_.of(pid), is_resource_tracker(*process),
+                                   with_policy(protection_of(*process, snapshot_), *process, std::nullopt, policy_),
+                                   ending_terms(*process, std::nullopt, policy_)});
       }
     }
     if (const auto owner = standings_.owner_of(joined)) {
@@ -132,6 +169,7 @@ class Attributor {
   }
 
   const Snapshot& snapshot_;
+  const Policy& policy_;
   Census census_;
   Groups groups_;
   Charges charges_;
@@ -142,7 +180,7 @@ class Attributor {
 }  // namespace
 
 Attribution attribute_holders(const Snapshot& snapshot, const Policy& policy, const Baselines& known) {
-  return Attributor(snapshot).attribute(policy, known);
+  return Attributor(snapshot, policy).attribute(known);
 }
 
 }  // namespace vacate

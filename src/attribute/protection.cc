@@ -7,133 +7,12 @@
 #include <fmt/format.h>
 
 #include "attribute/programs.h"
+#include "attribute/protected_programs.h"
 
 namespace vacate {
 namespace {
 
-// Whose process it has to be. `system`: root or an account that the distribution made for a daemon (nvidia-persistenced
-// has one).
-enum class Account { anybody, system, root };
-enum class Match { whole, prefix };
-
-struct ProtectedProgram {
-  std::string_view rule;
-  std::string_view name;  // last part of the executable's path, which must lie in a tree of the system
-  Account account = Account::anybody;
-  Match match = Match::whole;
-};
-
-constexpr uid_t kFirstHumanUid = 1000;  // login.defs, UID_MIN
-
-// One line a program, so that a review sees what is spared. Paths: is_system_path().
-constexpr auto kPrograms = std::to_array<ProtectedProgram>({
-    {"display-server", "Xorg"},
-    {"display-server", "Xorg.bin"},
-    {"display-server", "X"},
-    {"display-server", "Xwayland"},
-    {"display-server", "gdm", Account::root},
-    {"display-server", "gdm3", Account::root},
-    {"display-server", "gdm-session-worker", Account::root},
-    {"display-server", "gdm-x-session"},
-    {"display-server", "gdm-wayland-session"},
-    {"display-server", "sddm", Account::system},
-    {"display-server", "lightdm", Account::root},
-    {"display-server", "greetd", Account::root},
-    {"compositor", "gnome-shell"},
-    {"compositor", "kwin_wayland"},
-    {"compositor", "kwin_x11"},
-    {"compositor", "plasmashell"},
-    {"compositor", "mutter"},
-    {"compositor", "sway"},
-    {"compositor", "weston"},
-    {"compositor", "Hyprland"},
-    {"compositor", "cosmic-comp"},
-    {"nvidia-daemon", "nvidia-persistenced", Account::system},
-    {"nvidia-daemon", "nv-hostengine", Account::system},
-    {"nvidia-daemon", "dcgm-exporter"},
-    {"nvidia-daemon", "nv-fabricmanager", Account::system},
-    {"nvidia-daemon", "nvidia-imex", Account::system},
-    {"nvidia-daemon", "nvidia-powerd", Account::system},
-    {"nvidia-daemon", "nvidia-modprobe"},
-    {"nvidia-daemon", "nvsm", Account::system, Match::prefix},
-    {"nvidia-daemon", "gpud", Account::system},
-    {"nvidia-daemon", "supergfxd", Account::root},
-    {"nvidia-daemon", "asusd", Account::root},
-    {"nvidia-daemon", "system76-power", Account::root},
-    {"mps", "nvidia-cuda-mps-control"},
-    {"mps", "nvidia-cuda-mps-server"},
-    {"device-plugin", "nvidia-device-plugin"},
-    {"device-plugin", "gpu-feature-discovery"},
-    {"device-plugin", "nvidia-operator-validator"},
-    {"device-plugin", "nvidia-mig-manager"},
-    {"device-plugin", "nvidia-container-", Account::anybody, Match::prefix},
-    {"device-plugin", "k8s-driver-manager"},
-    {"device-plugin", "nvidia-dra-", Account::anybody, Match::prefix},
-    {"container-runtime", "dockerd"},
-    {"container-runtime", "containerd"},
-    {"container-runtime", "containerd-shim", Account::anybody, Match::prefix},
-    {"container-runtime", "conmon"},
-    {"container-runtime", "crio"},
-    {"container-runtime", "crun"},
-    {"container-runtime", "runc"},
-    {"container-runtime", "podman"},
-    {"container-runtime", "kubelet"},
-    {"container-runtime", "incusd"},
-    {"container-runtime", "lxc-start"},
-    {"scheduler", "slurmd", Account::root},
-    {"scheduler", "slurmstepd", Account::root},
-    {"scheduler", "pbs_mom", Account::root},
-    {"scheduler", "sge_execd", Account::system},
-    {"scheduler", "orted"},
-    {"scheduler", "prted"},
-    {"scheduler", "raylet"},
-    {"scheduler", "gcs_server"},
-    {"login", "sshd"},
-    {"login", "sshd-session"},
-    {"login", "login", Account::root},
-    {"login", "tmux"},
-    {"login", "screen"},
-    {"login", "systemd"},
-    {"login", "dbus-daemon"},
-    {"login", "dbus-broker"},
-    {"virtual-machine", "qemu-", Account::anybody, Match::prefix},
-    {"virtual-machine", "libvirtd", Account::root},
-    {"virtual-machine", "virtqemud", Account::root},
-    {"virtual-machine", "cloud-hypervisor"},
-    {"virtual-machine", "firecracker"},
-    {"virtual-machine", "runsc"},
-});
-
-struct RuleText {
-  std::string_view rule;
-  std::string_view detail;
-};
-constexpr auto kRuleTexts = std::to_array<RuleText>({
-    {"display-server", "ending it ends a user's session; log out or stop the display manager"},
-    {"compositor", "ending it ends a user's session; log out instead"},
-    {"nvidia-daemon", "it manages or watches the driver and pins no memory; stop its service instead"},
-    {"mps", "other clients depend on it; use nvidia-cuda-mps-control"},
-    {"device-plugin", "the node would lose its GPUs; drain the node instead"},
-    {"container-runtime", "containers would end or be orphaned; stop the container instead"},
-    {"scheduler", "it runs jobs of others; use the scheduler's own commands"},
-    {"login", "a user would be locked out"},
-    {"virtual-machine", "a whole machine runs in it; stop that instead"},
-});
-
-bool has_name(const ProtectedProgram& program, std::string_view name) noexcept {
-  return program.match == Match::prefix ? name.starts_with(program.name) : name == program.name;
-}
-
-bool has_account(Account account, const Process& process) noexcept {
-  if (account == Account::anybody || !process.uid.known()) return true;
-  return account == Account::root ? *process.uid == 0 : *process.uid < kFirstHumanUid;
-}
-
-Protection protection(std::string_view rule) {
-  const auto* text =
-      std::find_if(kRuleTexts.begin(), kRuleTexts.end(), [&](const RuleText& t) { return t.rule == rule; });
-  return {std::string(rule), text == kRuleTexts.end() ? std::string() : std::string(text->detail), false};
-}
+Protection built_in(std::string_view rule) { return {std::string(rule), std::string(text_of_rule(rule)), false}; }
 
 // Never, with no override (design.md, rule 3).
 std::optional<Protection> absolute_protection(const Process& process, const Caller& caller) {
@@ -153,26 +32,65 @@ bool is_login_shell(const Process& process, const std::vector<std::string>& shel
   return by_argv || process.tty != 0;
 }
 
+// A script is run by an interpreter, so its own name is the first argument that is a file's.
+std::string_view script_name(const Process& process) noexcept {
+  if (!process.exe.known() || !process.argv.known() || process.argv->size() < 2) return {};
+  const auto interpreter = base_name(*process.exe);
+  if (!interpreter.starts_with("python") || !is_system_path(*process.exe)) return {};
+  return base_name((*process.argv)[1]);
+}
+
+// Where the executable cannot be read, a name is all there is. It cannot prove who somebody is, but it is enough to
+// leave him alone: nobody becomes killable by being unreadable.
+std::optional<Protection> protection_by_name(const Process& process) {
+  const auto* program = protected_comm(process.comm);
+  if (program == nullptr && process.argv.known() && !process.argv->empty())
+    program = protected_name(base_name(process.argv->front()));
+  if (program == nullptr || !has_account(program->account, process)) return std::nullopt;
+  auto protection = built_in(program->rule);
+  protection.detail =
+      fmt::format("its executable cannot be read, and it is called {}: {}", program->name, protection.detail);
+  return protection;
+}
+
+std::optional<Protection> protection_by_path(const Process& process) {
+  if (!is_system_path(*process.exe)) return std::nullopt;
+  const auto* program = protected_name(base_name(*process.exe));
+  if (program != nullptr && has_account(program->account, process)) return built_in(program->rule);
+  // The unit vouches for a daemon of another name (a wrapper, a new release), its user and place for the unit.
+  const auto rule = rule_of_cgroup(process.cgroup);
+  if (rule && has_account(Account::system, process)) return built_in(*rule);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Protection> protection_of(const Process& process, const Snapshot& snapshot) {
   if (auto absolute = absolute_protection(process, snapshot.caller)) return absolute;
   if (is_first_of_namespace(process)) return Protection{"pid1", "it is pid 1 of its pid namespace", false};
-  if (!process.exe.known()) return std::nullopt;
-  if (is_system_path(*process.exe)) {
-    for (const auto& program : kPrograms) {
-      if (has_name(program, base_name(*process.exe)) && has_account(program.account, process))
-        return protection(program.rule);
-    }
-  }
-  if (is_login_shell(process, snapshot.shells)) return protection("login");
+  if (!process.exe.known()) return protection_by_name(process);
+  if (auto by_path = protection_by_path(process)) return by_path;
+  if (is_login_shell(process, snapshot.shells)) return built_in("login");
   return std::nullopt;
 }
 
-Protection mps_client_protection() {
-  return {"mps-client",
-          "ending it leaves the MPS server and its other clients undefined; end it by nvidia-cuda-mps-control", false};
+std::optional<Protection> protection_by_role(const Process& process, const RoleFacts& facts) {
+  if (facts.role == HolderRole::importer && facts.serves) return built_in("importer");
+  if (facts.role != HolderRole::files) return std::nullopt;
+  if (is_query(process)) return built_in("query");
+  if (facts.computes && facts.standing != Standing::leftover) return built_in("suspended");
+  return std::nullopt;
 }
+
+bool is_query(const Process& process) noexcept {
+  if (!process.exe.known()) return is_query_name(process.comm);
+  return (is_system_path(*process.exe) && is_query_name(base_name(*process.exe))) ||
+         is_query_name(script_name(process));
+}
+
+Protection mps_client_protection() { return built_in("mps-client"); }
+
+bool has_protected_name(std::string_view name) noexcept { return protected_name(name) != nullptr; }
 
 std::optional<std::string> claim_of(const Process& process) {
   std::array<std::string_view, 3> names;
@@ -180,18 +98,12 @@ std::optional<std::string> claim_of(const Process& process) {
   if (process.argv.known() && !process.argv->empty()) names[1] = base_name(process.argv->front());
   names[2] = process.comm;
   for (const auto name : names) {
-    for (const auto& program : kPrograms) {
-      if (!name.empty() && has_name(program, name))
-        return fmt::format("it claims to be {} ({}), but its executable or user is not that one's: it is not protected",
-                           name, program.rule);
-    }
+    if (const auto* program = protected_comm(name))
+      return fmt::format(
+          "it claims to be {} ({}), but its executable or user is not that one's: that rule does not protect it", name,
+          program->rule);
   }
   return std::nullopt;
-}
-
-bool has_protected_name(std::string_view name) noexcept {
-  return std::any_of(kPrograms.begin(), kPrograms.end(),
-                     [&](const ProtectedProgram& program) { return has_name(program, name); });
 }
 
 }  // namespace vacate

@@ -8,12 +8,15 @@
 #include "attribute/census.h"
 #include "attribute/charges.h"
 #include "model/holder.h"
+#include "model/policy.h"
 
 namespace vacate {
 
-/// `files` is said only where the driver was heard on every GPU that the holder has open: "known to have device files
-/// only". Where it was not, the role is `unresolved`, which pins memory as far as anybody knows.
-[[nodiscard]] HolderRole role_of(const Census& census, const Charges& charges, pid_t holder);
+/// `importer` is said only on evidence that leaves no other holder: it has nothing but control files, everything was
+/// seen, and a GPU on which nobody computes uses more than it could by itself. `files` is said only where the driver
+/// was heard on every GPU that the holder has open: "known to have device files only". Where it was not, the role is
+/// `unresolved`, which pins memory as far as anybody knows.
+[[nodiscard]] HolderRole role_of(const Census& census, const Charges& charges, pid_t holder, const Policy& policy = {});
 
 /// What it has on each GPU, by index: its references and charges, and as inheritor of a dead opener the other GPUs of
 /// that client, for any part of a client keeps all of it (facts.md 2.2.2).

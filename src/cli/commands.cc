@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/free.h"
+#include "app/load_policy.h"
 #include "app/look.h"
 #include "cli/command_parts.h"
 #include "cli/live_lines.h"
@@ -42,7 +43,9 @@ int watch_status(const StatusOptions& options, const Selection& selection, Drive
 
 int run(const StatusOptions& options) {
   if (options.replay) return replay(options);
-  const Policy policy;
+  const auto loaded = load_policy(options.policy_file);
+  if (!loaded) return complain_about(loaded.error());
+  const Policy& policy = *loaded;
   auto users = resolve_users(options.words.users);
   if (!users) return complain_about(users.error());
   auto driver = DriverSession::start();
@@ -95,7 +98,9 @@ int execute_free(const FreeOptions& options, PreparedFree prepared, DriverSessio
 int run(const FreeOptions& options) {
   if (options.replay) return replay(options);
   const auto started = Deadline::Clock::now();
-  const Policy policy;
+  const auto loaded = load_policy(options.policy_file);
+  if (!loaded) return complain_about(loaded.error());
+  const Policy& policy = *loaded;
   FreeRequest request = options.request;
   auto users = resolve_users(options.words.users);
   if (!users) return complain_about(users.error());

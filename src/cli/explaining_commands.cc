@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/load_policy.h"
 #include "app/replay.h"
 #include "app/version.h"
 #include "app/why.h"
@@ -24,7 +25,9 @@ Result<Look> look_now(const Policy& policy) {
 }  // namespace
 
 int explain(const WhyOptions& options) {
-  const Policy policy;
+  const auto loaded = options.replay ? load_named_policy(options.policy_file) : load_policy(options.policy_file);
+  if (!loaded) return complain_about(loaded.error());
+  const Policy& policy = *loaded;
   auto look = options.replay ? look_at_file(*options.replay, policy) : look_now(policy);
   if (!look) return complain_about(look.error());
   auto users = options.replay ? resolve_recorded_users(options.words.users, look->scan.snapshot)

@@ -39,6 +39,7 @@ Options:
   --gpu LIST    only these: index, GPU- UUID or its beginning, PCI bus id, all
   --pid LIST    only these holders: PID or PID@START
   --user LIST   only holders of these users: names or numbers
+  --policy FILE rules and figures beside those of /etc/vacate/policy.toml
   --watch       redraw every two seconds until interrupted
   --replay FILE read a recorded machine instead of this one
   --json        one JSON object (vacate.status/1)
@@ -73,6 +74,7 @@ How:
   --grace TIME    from TERM to KILL (10s)
   --timeout TIME  for the whole command (1min)
   --term-only     never KILL
+  --policy FILE   rules and figures beside those of /etc/vacate/policy.toml
 
 Output:
   --json          one JSON object (vacate.free/1)
@@ -96,6 +98,7 @@ Options:
   --pid LIST    these processes: PID or PID@START
   --user LIST   the holders of these users: names or numbers
   --replay FILE read a recorded machine instead of this one
+  --policy FILE rules and figures beside those of /etc/vacate/policy.toml
   --json        one JSON object (vacate.why/1)
   -h, --help    show this help
 

@@ -26,6 +26,7 @@ struct StatusOptions {
   std::vector<ProcessSelector> pids;
   bool watch = false;                      ///< redraw until interrupted
   std::optional<std::string> replay = {};  ///< the recording to read instead of the machine
+  std::optional<std::string> policy_file = {};
 };
 
 enum class Mode { ask, yes, dry_run };
@@ -37,6 +38,7 @@ struct FreeOptions {
   Mode mode = Mode::ask;
   bool quiet = false;
   std::optional<std::string> replay = {};  ///< the recording to read instead of the machine; only with Mode::dry_run
+  std::optional<std::string> policy_file = {};
 };
 
 /// What is asked about, and in place of which machine.
@@ -45,6 +47,7 @@ struct WhyOptions {
   SelectorWords words;
   std::vector<ProcessSelector> pids;
   std::optional<std::string> replay;
+  std::optional<std::string> policy_file = {};
 };
 
 struct DoctorOptions {

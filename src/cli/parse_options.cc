@@ -19,7 +19,7 @@ struct Words {
   bool help = false, json = false, watch = false, quiet = false;
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
   std::vector<std::string> gpus, pids, users, even;
-  std::optional<std::string> grace, timeout, replay;
+  std::optional<std::string> grace, timeout, replay, policy;
   bool redact = false;
   std::vector<std::string> operands;
 };
@@ -32,6 +32,10 @@ void add_switch(CLI::App& app, const std::string& name, bool& value) {
   app.add_flag(name, value)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void add_policy_file(CLI::App& app, Words& words) {
+  app.add_option("--policy", words.policy)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
 void add_common(CLI::App& app, Words& words) {
   app.set_help_flag();
   app.allow_extras();
@@ -40,6 +44,7 @@ void add_common(CLI::App& app, Words& words) {
   add_list(app, "--gpu", words.gpus);
   add_list(app, "--pid", words.pids);
   add_list(app, "--user", words.users);
+  add_policy_file(app, words);
 }
 
 void add_replay(CLI::App& app, Words& words) {
@@ -55,6 +60,7 @@ void add_why(CLI::App& app, Words& words) {
   add_list(app, "--pid", words.pids);
   add_list(app, "--user", words.users);
   add_replay(app, words);
+  add_policy_file(app, words);
   app.add_option("SUBJECT", words.operands)->expected(0, -1);
 }
 
@@ -177,6 +183,7 @@ std::optional<std::string> first_of(std::initializer_list<std::optional<std::str
 std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
+  if (words.policy && words.policy->empty()) return "--policy: name a file";
   if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
   if (words.replay && words.replay->empty()) return "--replay: the name of a file is missing";
   for (const auto* list : {&words.gpus, &words.pids, &words.users, &words.even})
@@ -200,6 +207,7 @@ std::variant<Options, UsageError> parse_status(const std::vector<std::string>& a
   options.words = {std::move(words.gpus), std::move(words.users)};
   options.watch = words.watch;
   options.replay = std::move(words.replay);
+  options.policy_file = std::move(words.policy);
   return Options(std::move(options));
 }
 
@@ -227,6 +235,7 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
   options.quiet = words.quiet;
   options.replay = std::move(words.replay);
+  options.policy_file = std::move(words.policy);
   return Options(std::move(options));
 }
 
@@ -262,6 +271,7 @@ std::variant<Options, UsageError> parse_why(const std::vector<std::string>& argu
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
   options.words = {std::move(words.gpus), std::move(words.users)};
   options.replay = std::move(words.replay);
+  options.policy_file = std::move(words.policy);
   return Options(std::move(options));
 }
 

@@ -42,6 +42,13 @@ TEST(ParseOptions, ListsAreCutAtCommasAndRepeat) {
   EXPECT_EQ(options.pids, (std::vector<ProcessSelector>{{4711, 99}, {12, std::nullopt}}));
 }
 
+TEST(ParseOptions, PolicyFiles) {
+  EXPECT_EQ(parsed<StatusOptions>({"--policy", "a.toml"}).policy_file, "a.toml");
+  EXPECT_EQ(parsed<FreeOptions>({"free", "--policy=a.toml"}).policy_file, "a.toml");
+  EXPECT_EQ(parsed<FreeOptions>({"free"}).policy_file, std::nullopt);
+  EXPECT_EQ(complaint({"free", "--policy", ""}), "--policy: name a file");
+}
+
 TEST(ParseOptions, FreeTakesTheContractsOptions) {
   const auto options = parsed<FreeOptions>({"free", "--all", "--yes", "--grace", "2s", "--timeout", "1h", "--term-only",
                                             "--even", "7", "--pid", "7", "--quiet", "--json"});

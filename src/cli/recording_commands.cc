@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/load_policy.h"
 #include "app/replay.h"
 #include "base/text.h"
 #include "cli/command_parts.h"
@@ -35,7 +36,9 @@ int record(const RecordOptions& options) {
 }
 
 int replay(const StatusOptions& options) {
-  const Policy policy;
+  const auto loaded = load_named_policy(options.policy_file);
+  if (!loaded) return complain_about(loaded.error());
+  const Policy& policy = *loaded;
   auto look = look_at_file(*options.replay, policy);
   if (!look) return complain_about(look.error());
   auto users = resolve_recorded_users(options.words.users, look->scan.snapshot);
@@ -50,7 +53,9 @@ int replay(const StatusOptions& options) {
 }
 
 int replay(const FreeOptions& options) {
-  const Policy policy;
+  const auto loaded = load_named_policy(options.policy_file);
+  if (!loaded) return complain_about(loaded.error());
+  const Policy& policy = *loaded;
   FreeRequest request = options.request;
   auto look = look_at_file(*options.replay, policy);
   if (!look) return complain_about(look.error());

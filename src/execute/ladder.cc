@@ -9,8 +9,9 @@ std::optional<Deadline::Clock::time_point> next_signal_at(const Progress& rung, 
   const auto& rules = times.rules;
   if (rung.killed) return std::nullopt;
   if (rung.asked) {
-    if (rules.escalation == Escalation::term_only) return std::nullopt;
-    return std::max(times.first_term + rules.grace, *rung.asked + rules.grace / 2);
+    if (rules.escalation == Escalation::term_only || rung.term_only) return std::nullopt;
+    const auto own = rung.grace.value_or(rules.grace / 2);
+    return std::max(times.first_term + rules.grace, *rung.asked + std::max(own, rules.grace / 2));
   }
   switch (rung.ask) {
     case Ask::at_once:

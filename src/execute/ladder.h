@@ -15,8 +15,10 @@ namespace vacate {
 /// Where one process stands.
 struct Progress {
   Ask ask = Ask::at_once;
-  std::optional<Deadline::Clock::time_point> asked;  ///< TERM was sent
-  bool killed = false;                               ///< KILL was sent
+  std::optional<Deadline::Clock::time_point> asked;               ///< TERM was sent
+  bool killed = false;                                            ///< KILL was sent
+  bool term_only = false;                                         ///< a policy's word: never KILL
+  std::optional<std::chrono::milliseconds> grace = std::nullopt;  ///< a policy's word: so long after its own TERM
 };
 
 /// What all of a run share.
@@ -28,7 +30,7 @@ struct LadderTimes {
 };
 
 /// When TERM (not asked yet) or KILL (asked) is due; nothing while neither ever will be. A process that was asked late
-/// still gets half the grace between TERM and KILL.
+/// still gets half the grace between TERM and KILL, and what a policy leaves it in any case.
 [[nodiscard]] std::optional<Deadline::Clock::time_point> next_signal_at(const Progress& rung,
                                                                         const LadderTimes& times) noexcept;
 

@@ -37,5 +37,18 @@ TEST(Ladder, TermOnlyNeverEscalates) {
   EXPECT_EQ(next_signal_at({Ask::at_once, kStart, false}, times(Escalation::term_only)), std::nullopt);
 }
 
+TEST(Ladder, APolicyCanForbidKillAndAskForMoreTime) {
+  Progress rung{Ask::at_once, kStart, false};
+  rung.term_only = true;
+  EXPECT_EQ(next_signal_at(rung, times()), std::nullopt);
+  rung.term_only = false;
+  rung.grace = 60s;
+  EXPECT_EQ(next_signal_at(rung, times()), kStart + 60s);
+  rung.asked = kStart + 5s;
+  EXPECT_EQ(next_signal_at(rung, times()), kStart + 65s) << "from its own TERM";
+  rung.grace = 1s;
+  EXPECT_EQ(next_signal_at(rung, times()), kStart + 10s) << "never less than without it";
+}
+
 }  // namespace
 }  // namespace vacate

@@ -83,6 +83,8 @@ Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const Execu
     target.step = &step;
     target.since = times_.first_term;
     target.rung.ask = step.ask;
+    target.rung.term_only = step.terms.term_only;
+    target.rung.grace = step.terms.grace;
     target.result.n = step.n;
     target.result.pid = step.key.pid;
     if (const auto* process = seen.find(step.key.pid); process != nullptr && process->key == step.key)
@@ -133,7 +135,7 @@ void Run::advance(Target& target) {
   }
   target.rung.asked = Clock::now();
   if (target.condition == Condition::exiting) return;
-  if (times_.rules.escalation == Escalation::kill_at_once) {
+  if (times_.rules.escalation == Escalation::kill_at_once && !target.step->terms.any()) {
     target.rung.killed = true;
     return send(target, SIGKILL, "KILL");
   }
@@ -181,7 +183,10 @@ ExecutionProgress Run::progress() const {
   progress.alive = alive();
   progress.total = static_cast<std::size_t>(std::count_if(
       targets_.begin(), targets_.end(), [](const Target& target) { return target.step->action == Action::signal; }));
-  if (times_.rules.escalation == Escalation::term_only) return progress;
+  const bool any_to_kill = std::any_of(targets_.begin(), targets_.end(), [](const Target& target) {
+    return !target.settled && !target.step->terms.term_only;
+  });
+  if (times_.rules.escalation == Escalation::term_only || !any_to_kill) return progress;
   const auto left = times_.first_term + times_.rules.grace - Clock::now();
   progress.until_kill = std::chrono::duration_cast<std::chrono::milliseconds>(std::max(left, Clock::duration::zero()));
   return progress;

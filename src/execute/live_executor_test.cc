@@ -102,6 +102,30 @@ TEST_F(LiveExecutorTest, OneThatObeysGoesByTerm) {
   EXPECT_EQ(child.ended_by(), SIGTERM);
 }
 
+TEST_F(LiveExecutorTest, APolicyOutlastsTheGraceOfTheRun) {
+  Child asked_only(Manner::ignores), slow(Manner::ignores), plain(Manner::ignores);
+  add(asked_only.pid()).terms.term_only = true;
+  add(slow.pid()).terms.grace = 600ms;
+  add(plain.pid());
+  const auto results = execute({Escalation::kill_after_grace, 200ms, 2s}, 1200ms);
+  EXPECT_EQ(results.at(0).status, StepStatus::timed_out);
+  EXPECT_EQ(results.at(0).signals, Words{"TERM"});
+  EXPECT_EQ(results.at(1).signals, (Words{"TERM", "KILL"}));
+  EXPECT_GE(results.at(1).seconds, 0.6);
+  EXPECT_EQ(results.at(2).signals, (Words{"TERM", "KILL"}));
+  EXPECT_LT(results.at(2).seconds, 0.6);
+  EXPECT_EQ(observer_.last.until_kill, std::nullopt) << "nobody is left who will be killed";
+}
+
+TEST_F(LiveExecutorTest, APolicyHoldsAfterTheGraceToo) {
+  Child asked_only(Manner::ignores), plain(Manner::ignores);
+  add(asked_only.pid()).terms.term_only = true;
+  add(plain.pid());
+  const auto results = execute({Escalation::kill_at_once, 200ms, 2s}, 400ms);
+  EXPECT_EQ(results.at(0).signals, Words{"TERM"});
+  EXPECT_EQ(results.at(1).signals, Words{"KILL"});
+}
+
 TEST_F(LiveExecutorTest, OneThatIgnoresTermIsKilledAfterTheGraceAndNotBefore) {
   Child child(Manner::ignores);
   add(child.pid());

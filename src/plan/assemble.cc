@@ -45,6 +45,7 @@ class Assembler {
     step.action = Action::signal;
     step.ask = rung.ask;
     step.rule = rung.rule;
+    step.terms = member.terms();
     if (member.holder != nullptr) append(step.because, evidence_sentences(*member.holder));
     if (rung.rule == "root-of-tree")
       step.because.push_back(root_sentence(rung.for_whom));
@@ -57,6 +58,7 @@ class Assembler {
     }
     if (const auto remarks = decisions_.remarks.find(pid); remarks != decisions_.remarks.end())
       append(step.because, remarks->second);
+    append(step.because, member.terms().because);
     if (const auto* process = snapshot_.find(pid)) append(step.because, condition_sentences(*process));
     return step;
   }
@@ -129,6 +131,8 @@ std::string plan_id(const Plan& plan) {
     hash.add(step.because.size());
     for (const auto& sentence : step.because) hash.add(sentence);
     hash.add(step.rule);
+    hash.add(std::uint64_t{step.terms.term_only ? 1U : 0U});
+    hash.add(static_cast<std::uint64_t>(step.terms.grace ? step.terms.grace->count() : -1));
   }
   return fmt::format("{:016x}", hash.value());
 }

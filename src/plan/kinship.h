@@ -21,6 +21,9 @@ struct Member {
   [[nodiscard]] const std::optional<Protection>& protection() const noexcept {
     return holder != nullptr ? holder->protection : relative->protection;
   }
+  [[nodiscard]] const EndingTerms& terms() const noexcept {
+    return holder != nullptr ? holder->terms : relative->terms;
+  }
   [[nodiscard]] bool is_tracker() const noexcept { return relative != nullptr && relative->resource_tracker; }
 };
 

@@ -109,10 +109,11 @@ bool Selector::is_in_scope(const Holder& holder) const {
   switch (holder.standing) {
     case Standing::leftover:
       return true;
+    // What an importer keeps is inferred from what is missing elsewhere: not enough for one that somebody may own.
     case Standing::unsure:
-      return request_->scope != Scope::leftovers;
+      return request_->scope != Scope::leftovers && holder.role != HolderRole::importer;
     case Standing::live:
-      return request_->scope == Scope::all;
+      return request_->scope == Scope::all && holder.role != HolderRole::importer;
     case Standing::foreign:
       return false;
   }

@@ -16,7 +16,8 @@ namespace vacate {
 /// An outcome with the names of those who are left, for people.
 struct FreeReport {
   Outcome outcome;
-  std::vector<std::pair<pid_t, std::string>> titles;  ///< of the pids in held_by, by pid; hostile bytes
+  std::vector<std::pair<pid_t, std::string>>
+      titles;  ///< of the pids in held_by and reset_blockers, by pid; hostile bytes
   std::vector<Advice> advice;
   bool has_driver = true;  ///< false: neither a driver nor a device node is here, so nothing can be pinned
 };

@@ -19,7 +19,8 @@ struct StepLine {
 
   [[nodiscard]] bool takes(const Step& step) const {
     return first->action == step.action && first->ask == step.ask && first->title == step.title &&
-           first->gpus == step.gpus && first->rule == step.rule && first->because == step.because;
+           first->gpus == step.gpus && first->rule == step.rule && first->because == step.because &&
+           first->terms == step.terms;
   }
 };
 
@@ -38,7 +39,7 @@ std::string action_cell(const Step& step) {
   if (step.action == Action::refuse) return "refused";
   switch (step.ask) {
     case Ask::at_once:
-      return "TERM";
+      return step.terms.term_only ? "TERM only" : "TERM";
     case Ask::at_half_grace:
       return "TERM later";
     case Ask::after_others:
@@ -219,6 +220,21 @@ std::string held_by(const FreeReport& report, const GpuOutcome& gpu) {
   return text;
 }
 
+/// What may be behind memory that did not come back, and who would make the reset fail that would bring it.
+std::string explanation_lines(const FreeReport& report, const GpuOutcome& gpu, const RenderStyle& style) {
+  static constexpr std::size_t kIndent = 7;
+  std::string text;
+  if (gpu.verdict != GpuVerdict::held_by_nobody && gpu.verdict != GpuVerdict::cannot_tell) return text;
+  for (const auto& explanation : gpu.explanations) text += bullet(printable(explanation.text), kIndent, style.width);
+  if (gpu.verdict != GpuVerdict::held_by_nobody || gpu.reset_blockers.empty()) return text;
+  text += wrap("in the way of a reset:", kIndent, style.width);
+  for (const auto& blocker : gpu.reset_blockers)
+    text += bullet(
+        fmt::format("{} {}: {}", blocker.pid, elide_middle(title_for(report, blocker.pid), 40), printable(blocker.way)),
+        kIndent, style.width);
+  return text;
+}
+
 std::string gpu_lines(const FreeReport& report, const RenderStyle& style) {
   std::string text;
   std::size_t before = 0;
@@ -238,6 +254,7 @@ std::string gpu_lines(const FreeReport& report, const RenderStyle& style) {
     text += head + painted(word, paint_for(gpu.verdict), style) +
             elide_end(held_by(report, gpu), style.width > used ? style.width - used : 0) + '\n';
     if (!gpu.detail.empty()) text += wrap(printable(gpu.detail), 7, style.width);
+    text += explanation_lines(report, gpu, style);
   }
   return text;
 }

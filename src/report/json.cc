@@ -66,6 +66,22 @@ Json memory_of(const GpuMemory& memory) {
   return object;
 }
 
+Json explanation_of(const Explanation& explanation) {
+  Json object;
+  object["code"] = safe(explanation.code);
+  object["text"] = safe(explanation.text);
+  object["pids"] = numbers(explanation.pids);
+  return object;
+}
+
+Json blocker_of(const ResetBlocker& blocker) {
+  Json object;
+  object["pid"] = blocker.pid;
+  object["way"] = safe(blocker.way);
+  object["transient"] = blocker.transient;
+  return object;
+}
+
 Json gpu_of(const Gpu& gpu, const GpuAccount& account) {
   Json object;
   object["index"] = gpu.index;
@@ -81,6 +97,8 @@ Json gpu_of(const Gpu& gpu, const GpuAccount& account) {
   put(object, "remainder", account.remainder);
   object["holders"] = numbers(account.holders);
   object["baseline_source"] = baseline.known() ? Json(word_for(baseline->source)) : Json(nullptr);
+  object["explanations"] = list_of(account.explanations, explanation_of);
+  object["reset_blockers"] = list_of(account.reset_blockers, blocker_of);
   return object;
 }
 
@@ -112,6 +130,7 @@ Json protection_of(const std::optional<Protection>& protection) {
   Json object;
   object["rule"] = safe(protection->rule);
   object["detail"] = safe(protection->detail);
+  object["source"] = protection->source.empty() ? Json(nullptr) : safe(protection->source);
   return object;
 }
 
@@ -223,6 +242,9 @@ Json step_of(const Step& step) {
   object["ask"] = step.action == Action::signal ? Json(describe(step.ask)) : Json(nullptr);
   object["title"] = safe(step.title);
   object["gpus"] = numbers(step.gpus);
+  object["term_only"] = step.terms.term_only;
+  object["grace"] =
+      step.terms.grace ? seconds_of(static_cast<double>(step.terms.grace->count()) / 1000) : Json(nullptr);
   return object;
 }
 
@@ -259,6 +281,8 @@ Json release_of(const GpuOutcome& gpu) {
   object["seconds"] = seconds_of(gpu.seconds);
   object["held_by"] = numbers(gpu.held_by);
   object["detail"] = safe(gpu.detail);
+  object["explanations"] = list_of(gpu.explanations, explanation_of);
+  object["reset_blockers"] = list_of(gpu.reset_blockers, blocker_of);
   return object;
 }
 

@@ -69,7 +69,8 @@ TEST(StatusJson, HasTheKeysOfTheContractInOrder) {
                                                   "holders", "groups", "charged_to_nobody", "advice"}));
   EXPECT_EQ(keys(json["gpus"][0]),
             (std::vector<std::string>{"index", "uuid", "pci", "minor", "minor_unknown", "name", "state", "memory",
-                                      "baseline", "attributed", "remainder", "holders", "baseline_source"}));
+                                      "baseline", "attributed", "remainder", "holders", "baseline_source",
+                                      "explanations", "reset_blockers"}));
   EXPECT_EQ(keys(json["holders"][0]), (std::vector<std::string>{"pid",        "start",
                                                                 "key",        "ppid",
                                                                 "pgid",       "sid",
@@ -105,6 +106,36 @@ TEST(Status, HostileTitlesStayOneLineAndValid) {
     EXPECT_EQ(output.find('\x1b'), std::string::npos);
     EXPECT_EQ(output.find("\xe2\x80\xae"), std::string::npos);
   }
+}
+
+TEST(Status, SaysWhatMayHoldMemoryOfNobodyAndWhatIsInTheWayOfAReset) {
+  auto report = machine(0, "");
+  auto& account = report.attribution.accounts[0];
+  account.remainder = mebibytes(46111);
+  account.explanations = {
+      {"driver-residue", "no process holds it; what is left then is a reset of the GPU or a reboot", {}}};
+  account.reset_blockers = {{812, "stop the host engine: systemctl stop nvidia-dcgm", false}};
+  const std::string text = render_status_text(report, {80, Colour::no});
+  EXPECT_NE(text.find("- GPU 0: no process holds it"), std::string::npos) << text;
+  EXPECT_NE(text.find("in the way of a reset of GPU 0: 812; stop the host engine"), std::string::npos) << text;
+  for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), 80U) << line;
+  const Json gpu = Json::parse(render_status_json(report), nullptr, false)["gpus"][0];
+  EXPECT_EQ(gpu["explanations"][0]["code"], "driver-residue");
+  EXPECT_TRUE(gpu["explanations"][0]["pids"].empty());
+  EXPECT_EQ(gpu["reset_blockers"][0]["pid"], 812);
+  EXPECT_EQ(gpu["reset_blockers"][0]["transient"], false);
+  account.explanations[0].code = "managed-memory";
+  EXPECT_EQ(render_status_text(report, {80, Colour::no}).find("in the way"), std::string::npos)
+      << "no reset is called for";
+}
+
+TEST(Status, NamesThePolicyFileOfAProtection) {
+  auto report = machine(1, "engine");
+  report.attribution.holders[0].protection = Protection{"shop", "it sells things (p.toml:3)", false, "p.toml:3"};
+  const Json json = Json::parse(render_status_json(report), nullptr, false);
+  EXPECT_EQ(json["holders"][0]["protected"]["source"], "p.toml:3");
+  EXPECT_NE(render_status_text(report, {80, Colour::no}).find("protected, shop: it sells things (p.toml:3)"),
+            std::string::npos);
 }
 
 TEST(StatusText, KeepsToTheWidth) {
@@ -171,11 +202,11 @@ TEST(FreeJson, HasTheKeysOfTheContractInOrder) {
                                                   "rounds", "seconds", "visibility"}));
   EXPECT_EQ(keys(json["plan"]["steps"][0]),
             (std::vector<std::string>{"n", "action", "key", "pid", "unit", "path", "signal", "because", "rule", "ask",
-                                      "title", "gpus"}));
+                                      "title", "gpus", "term_only", "grace"}));
   EXPECT_EQ(keys(json["results"][0]), (std::vector<std::string>{"n", "pid", "result", "signals", "seconds", "detail"}));
   EXPECT_EQ(keys(json["gpus"][0]),
             (std::vector<std::string>{"index", "uuid", "before", "after", "baseline", "baseline_unknown", "verdict",
-                                      "seconds", "held_by", "detail"}));
+                                      "seconds", "held_by", "detail", "explanations", "reset_blockers"}));
   EXPECT_EQ(json["plan"]["steps"][0]["key"], "10@100");
   EXPECT_EQ(json["plan"]["steps"][0]["signal"], "TERM");
   EXPECT_TRUE(json["plan"]["steps"][1]["signal"].is_null());
@@ -194,6 +225,35 @@ TEST(FreeText, NamesWhatWasRefusedAndCountsTheRest) {
   for (const auto* word : {"ended 1 process", "1 by TERM", "11  refused", "protected", "96,619", "released"})
     EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
   for (const auto line : split(text, '\n')) EXPECT_LE(display_width(line), 80U) << line;
+}
+
+TEST(FreeText, HeldByNobodySaysWhoIsInTheWayOfAReset) {
+  FreeReport report{outcome(), {{812, "nv-hostengine -n"}}, {}};
+  auto& gpu = report.outcome.gpus[0];
+  gpu.explanations = {{"driver-residue", "no process holds it", {}}};
+  gpu.reset_blockers = {{812, "stop the host engine", false}};
+  EXPECT_EQ(render_outcome_text(report, {80, Colour::no}).find("in the way"), std::string::npos) << "it was released";
+  gpu.verdict = GpuVerdict::held_by_nobody;
+  const std::string text = render_outcome_text(report, {80, Colour::no});
+  EXPECT_NE(text.find("no process holds it"), std::string::npos) << text;
+  EXPECT_NE(text.find("812 nv-hostengine -n: stop the host engine"), std::string::npos) << text;
+}
+
+TEST(PlanText, ATermOnlyStepSaysSo) {
+  Plan plan;
+  Step step;
+  step.n = 1;
+  step.key = {10, 100, 0, 1};
+  step.terms.term_only = true;
+  step.terms.grace = std::chrono::milliseconds(1500);
+  step.because = {"it was adopted"};
+  plan.steps = {step};
+  EXPECT_NE(render_plan_text(plan, {}, {80, Colour::no}).find("TERM only"), std::string::npos);
+  Outcome only;
+  only.plan = plan;
+  const Json json = Json::parse(render_free_json(only), nullptr, false)["plan"]["steps"][0];
+  EXPECT_EQ(json["term_only"], true);
+  EXPECT_EQ(json["grace"], 1.5);
 }
 
 TEST(PlanText, StepsThatLookAlikeAreOneLine) {

@@ -299,6 +299,49 @@ std::string remainders(const StatusReport& report, const RenderStyle& style) {
   return text;
 }
 
+/// One possible reason a line, for all GPUs that it is the same on.
+std::string explanations(const StatusReport& report, const RenderStyle& style) {
+  static constexpr std::size_t kMostShown = 6;
+  std::vector<std::pair<std::string, std::vector<std::uint64_t>>> entries;
+  for (const auto& account : report.attribution.accounts) {
+    for (const auto& explanation : account.explanations) {
+      auto at =
+          std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == explanation.text; });
+      if (at == entries.end()) at = entries.insert(entries.end(), {explanation.text, {}});
+      at->second.push_back(account.index);
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(entries.size(), kMostShown); ++i)
+    text += bullet(fmt::format("GPU {}: {}", format_ranges(entries[i].second), printable(entries[i].first)), 2,
+                   style.width);
+  if (entries.size() > kMostShown)
+    text += fmt::format("  and {}, see --json\n", counted(entries.size() - kMostShown, "other", "others"));
+  return text;
+}
+
+bool is_about_reset(const Explanation& explanation) {
+  return explanation.code == "driver-residue" || explanation.code == "ghost-utilization";
+}
+
+/// Who would make a reset fail, where one is what is left to do.
+std::string reset_blockers(const StatusReport& report, const RenderStyle& style) {
+  std::map<pid_t, std::pair<std::string, std::vector<std::uint64_t>>> entries;
+  for (const auto& account : report.attribution.accounts) {
+    if (std::none_of(account.explanations.begin(), account.explanations.end(), is_about_reset)) continue;
+    for (const auto& blocker : account.reset_blockers) {
+      entries[blocker.pid].first = blocker.way;
+      entries[blocker.pid].second.push_back(account.index);
+    }
+  }
+  std::string text;
+  for (const auto& [pid, entry] : entries)
+    text += wrap(fmt::format("in the way of a reset of GPU {}: {}; {}", format_ranges(entry.second), pid,
+                             printable(entry.first)),
+                 0, style.width);
+  return text;
+}
+
 std::string blind_spots(const Visibility& visibility, const RenderStyle& style) {
   std::string text;
   for (const auto& spot : visibility.blind_spots)
@@ -360,7 +403,8 @@ std::string render_status_text(const StatusReport& report, const RenderStyle& st
     text += untied_lines(report, block.account->index, style);
   }
   if (const auto why = reasons(report, style); !why.empty()) text += '\n' + why;
-  if (!blocks.empty()) text += '\n' + remainders(report, style);
+  if (!blocks.empty()) text += '\n' + remainders(report, style) + explanations(report, style);
+  text += reset_blockers(report, style);
   text += blind_spots(report.snapshot.visibility, style);
   if (!blocks.empty()) text += summary(report);
   if (!report.advice.empty()) text += render_advice(report.advice.front(), style);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "attribute/accounts.h"
+
 namespace vacate {
 namespace {
 
@@ -54,9 +56,7 @@ Reading<Bytes> baseline_of(const Attribution& attribution, unsigned gpu) {
 bool could_be_held_unseen(const Sighting& now, const EndedShare& ended, unsigned gpu) {
   if (!now.snapshot.visibility.complete()) return true;
   const auto& attribution = now.attribution;
-  const bool control_file = std::any_of(
-      attribution.holders.begin(), attribution.holders.end(),
-      [](const Holder& holder) { return holder.gpus.empty() && !holder.protection && !holder.common.empty(); });
+  const bool control_file = std::any_of(attribution.holders.begin(), attribution.holders.end(), may_hold_unseen);
   const bool charged = std::any_of(
       attribution.charged_to_nobody.begin(), attribution.charged_to_nobody.end(), [&](const UntiedCharge& charge) {
         return charge.gpu == gpu && charge.inheritors.empty() && !contains(ended.charged_pids, charge.driver_pid) &&

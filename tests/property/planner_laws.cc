@@ -43,9 +43,34 @@ FreeRequest any_request(const Attribution& attribution) {
   return request;
 }
 
+PolicyRule any_rule() {
+  static const std::vector<std::string> kPatterns = {"/lab/*", "/usr/*", "*Xorg", "/usr/bin/bash", "*"};
+  static const std::vector<std::string> kRoles = {"context", "inheritor", "files", "importer"};
+  PolicyRule rule;
+  rule.name = "rule" + std::to_string(below(1000));
+  rule.source = "p.toml:1";
+  rule.uid = one_in(2) ? 0U : 1000U;
+  if (one_in(2)) rule.uid.reset();
+  if (one_in(2) || !rule.uid) rule.exe = kPatterns[static_cast<std::size_t>(below(static_cast<int>(kPatterns.size())))];
+  if (one_in(5)) rule.role = kRoles[static_cast<std::size_t>(below(static_cast<int>(kRoles.size())))];
+  rule.forbid = one_in(4);
+  rule.term_only = !rule.forbid && one_in(4);
+  if (!rule.forbid && !rule.term_only && one_in(3)) rule.grace = std::chrono::milliseconds(below(100000));
+  return rule;
+}
+
+Policy any_policy() {
+  Policy policy;
+  for (int i = below(3); i > 0 && one_in(2); --i) policy.rules.push_back(any_rule());
+  if (one_in(3))
+    policy.baselines.push_back({one_in(2) ? "*" : "1", mebibytes(static_cast<std::uint64_t>(below(4000)))});
+  return policy;
+}
+
 struct Stage {
   Snapshot snapshot = any_snapshot();
-  Attribution attribution = attribute_holders(snapshot, Policy{});
+  Policy policy = any_policy();
+  Attribution attribution = attribute_holders(snapshot, policy);
   FreeRequest request = any_request(attribution);
   Plan plan = plan_free(snapshot, attribution, request).value_or(Plan{});
 };
@@ -149,11 +174,65 @@ void adding_a_protection_never_adds_a_step() {
   RC_ASSERT(std::includes(before.begin(), before.end(), after.begin(), after.end()));
 }
 
+void adding_a_policy_rule_never_adds_a_signal() {
+  const Stage s;
+  auto stricter = s.policy;
+  stricter.rules.push_back(any_rule());
+  const auto attribution = attribute_holders(s.snapshot, stricter);
+  const auto plan = plan_free(s.snapshot, attribution, s.request).value_or(Plan{});
+  const auto before = signalled(s.plan), after = signalled(plan);
+  RC_ASSERT(std::includes(before.begin(), before.end(), after.begin(), after.end()));
+  for (const auto& step : plan.steps) {
+    if (step.action != Action::signal) continue;
+    const auto old =
+        std::find_if(s.plan.steps.begin(), s.plan.steps.end(), [&](const Step& each) { return each.key == step.key; });
+    RC_ASSERT(step.terms.term_only || !old->terms.term_only);
+    if (old->terms.grace) RC_ASSERT(step.terms.grace.value_or(std::chrono::milliseconds(0)) >= *old->terms.grace);
+  }
+  for (std::size_t i = 0; i < attribution.holders.size(); ++i) {
+    const auto& then = s.attribution.holders[i];
+    const auto& now = attribution.holders[i];
+    RC_ASSERT(now.standing == then.standing && now.role == then.role);
+    RC_ASSERT(!then.protection || now.protection);
+  }
+}
+
+void what_is_forbidden_is_never_asked() {
+  const Stage s;
+  for (const auto pid : signalled(s.plan)) {
+    for (const auto& rule : s.policy.rules) {
+      const auto* process = s.snapshot.find(pid);
+      if (!rule.forbid || rule.role || (rule.exe && *rule.exe != "*")) continue;
+      RC_ASSERT(rule.uid && process->uid.known() && *process->uid != *rule.uid);
+    }
+  }
+}
+
+void explanations_name_who_is_there() {
+  const Stage s;
+  for (const auto& account : s.attribution.accounts) {
+    std::set<std::string> codes;
+    for (const auto& explanation : account.explanations) {
+      codes.insert(explanation.code);
+      RC_ASSERT(!explanation.text.empty());
+      RC_ASSERT(std::is_sorted(explanation.pids.begin(), explanation.pids.end()));
+      for (const auto pid : explanation.pids) {
+        const bool charged = std::any_of(s.snapshot.charges.begin(), s.snapshot.charges.end(),
+                                         [who = pid](const DriverCharge& charge) { return charge.pid == who; });
+        RC_ASSERT(s.snapshot.find(pid) != nullptr || charged);
+      }
+    }
+    if (codes.empty() || codes == std::set<std::string>{"ghost-utilization"}) continue;
+    RC_ASSERT(s.snapshot.gpus[account.index].memory.used.known());
+    if (account.remainder.known()) RC_ASSERT(*account.remainder > s.policy.memory_tolerance);
+  }
+}
+
 void same_snapshot_same_bytes() {
   const Stage s;
   auto shuffled = s.snapshot;
   std::reverse(shuffled.references.begin(), shuffled.references.end());
-  const auto again = attribute_holders(shuffled, Policy{});
+  const auto again = attribute_holders(shuffled, s.policy);
   RC_ASSERT(again == s.attribution);
   RC_ASSERT(plan_free(s.snapshot, again, s.request).value_or(Plan{}) == s.plan);
   for (std::size_t i = 0; i < s.plan.steps.size(); ++i) RC_ASSERT(s.plan.steps[i].n == i + 1);
@@ -187,8 +266,11 @@ void unknown_never_becomes_zero() {
   const Stage s;
   for (const auto& gpu : s.snapshot.gpus) {
     const auto& account = s.attribution.accounts[gpu.index];
-    if (!gpu.memory.used.known()) RC_ASSERT(!account.remainder.known() && !account.baseline.known());
-    if (!s.snapshot.visibility.all_references) RC_ASSERT(!account.baseline.known());
+    const bool configured = account.baseline.known() && account.baseline->source == BaselineSource::configured;
+    if (!gpu.memory.used.known()) RC_ASSERT(!account.remainder.known() && (configured || !account.baseline.known()));
+    if (!s.snapshot.visibility.all_references) RC_ASSERT(configured || !account.baseline.known());
+    if (account.remainder.known() && account.remainder->count > 0)
+      RC_ASSERT(account.attributed + account.baseline->amount + *account.remainder == *gpu.memory.used);
   }
   for (const auto& charge : s.snapshot.charges) {
     if (charge.memory.known()) continue;
@@ -251,7 +333,7 @@ void a_later_round_asks_nobody_twice() {
   for (auto& client : after.shared_clients) std::erase_if(client, [&](pid_t pid) { return ended.contains(pid); });
   std::erase_if(after.shared_clients, [](const std::vector<pid_t>& client) { return client.size() < 2; });
   const auto round =
-      plan_next_round(after, attribute_holders(after, Policy{}), s.request, s.plan, s.snapshot, s.attribution);
+      plan_next_round(after, attribute_holders(after, s.policy), s.request, s.plan, s.snapshot, s.attribution);
   for (const auto pid : signalled(round)) {
     RC_ASSERT(s.snapshot.find(pid) != nullptr);
     RC_ASSERT(!ended.contains(pid));
@@ -273,6 +355,9 @@ int main() {
       {"only leftovers unless more is asked for", only_leftovers_unless_more_is_asked_for},
       {"device files alone are never ended unasked", files_alone_are_never_ended_unasked},
       {"adding a protection never adds a step", adding_a_protection_never_adds_a_step},
+      {"adding a policy rule never adds a signal", adding_a_policy_rule_never_adds_a_signal},
+      {"what is forbidden is never asked", what_is_forbidden_is_never_asked},
+      {"explanations name who is there, and only what is known", explanations_name_who_is_there},
       {"the same snapshot gives the same bytes", same_snapshot_same_bytes},
       {"memory is neither lost nor counted twice", memory_is_neither_lost_nor_counted_twice},
       {"unknown never becomes zero", unknown_never_becomes_zero},
