@@ -80,7 +80,6 @@ inline Snapshot any_snapshot() {
   std::sort(scan.charges.begin(), scan.charges.end(),
             [](const auto& a, const auto& b) { return std::tie(a.gpu, a.pid) < std::tie(b.gpu, b.pid); });
   if (one_in(5)) scan.visibility.all_references = false;
-  if (one_in(8)) scan.hidden_references = {{100, HiddenKind::in_flight, 4, 1, ""}};
   if (one_in(8)) scan.driver.state = DriverState::no_answer;
   if (one_in(8)) scan.host.whole_host = false;
   for (auto& gpu : scan.gpus) {

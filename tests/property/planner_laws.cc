@@ -67,8 +67,14 @@ Policy any_policy() {
   return policy;
 }
 
+Snapshot any_scan() {
+  auto scan = any_snapshot();
+  if (one_in(8)) scan.hidden_references = {{100, HiddenKind::in_flight, 4, 1, ""}};
+  return scan;
+}
+
 struct Stage {
-  Snapshot snapshot = any_snapshot();
+  Snapshot snapshot = any_scan();
   Policy policy = any_policy();
   Attribution attribution = attribute_holders(snapshot, policy);
   FreeRequest request = any_request(attribution);
