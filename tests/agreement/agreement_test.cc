@@ -260,8 +260,8 @@ TEST(Agreement, WhomAnyToolNamesVacateNamesAndTheRestIsExplained) {
   for (const auto& [name, code] : kHints) {
     const std::string pid = seen["pids"][name];
     const auto& spots = status["visibility"]["blind_spots"];
-    EXPECT_TRUE(std::any_of(spots.begin(), spots.end(), [&](const json& spot) {
-      return spot["code"] == code && spot["detail"].get<std::string>().starts_with("process " + pid + " ");
+    EXPECT_TRUE(std::any_of(spots.begin(), spots.end(), [&, wanted = code](const json& spot) {
+      return spot["code"] == wanted && spot["detail"].get<std::string>().starts_with("process " + pid + " ");
     })) << name;
   }
 }
