@@ -351,6 +351,7 @@ void check_processes(const Snapshot& snapshot, Place& place) {
   place.enter("processes");
   for (std::size_t i = 0; i < snapshot.processes.size() && !place.failed(); ++i) {
     place.enter(std::to_string(i));
+    if (snapshot.processes[i].key.pid < 1) place.complain("a process has a number above 0");
     check_process(snapshot.processes[i], place);
     place.leave();
   }

@@ -119,6 +119,7 @@ TEST(SnapshotJson, ListsHaveToBeInOrder) {
   };
   EXPECT_NE(refused([](Snapshot& s) { s.processes.push_back(s.processes[0]); }).find("/snapshot/processes/1"),
             std::string::npos);
+  EXPECT_NE(refused([](Snapshot& s) { s.processes[0].key.pid = 0; }).find("/snapshot/processes/0"), std::string::npos);
   EXPECT_NE(refused([](Snapshot& s) { std::swap(s.charges[0], s.charges[1]); }).find("/snapshot/charges/1"),
             std::string::npos);
   EXPECT_NE(refused([](Snapshot& s) { s.shared_clients[0] = {70}; }).find("two members"), std::string::npos);

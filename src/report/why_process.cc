@@ -375,7 +375,13 @@ std::vector<WhyPart> explain_process(const WhyReport& report, const WhySubject& 
     parts.push_back(relative_part(*group, process->key.pid));
   }
   const auto& protection = holder != nullptr ? holder->protection : subject.protection;
-  if (protection) parts.push_back({"protection", {fmt::format("{}: {}", protection->rule, protection->detail)}});
+  WhyPart rules{"protection", {}};
+  if (protection)
+    rules.sentences.push_back(fmt::format("{}: {}{}{}", protection->rule, protection->detail,
+                                          protection->source.empty() ? "" : "; rule of ", protection->source));
+  if (holder != nullptr)
+    rules.sentences.insert(rules.sentences.end(), holder->terms.because.begin(), holder->terms.because.end());
+  parts.push_back(std::move(rules));
   if (holder != nullptr) parts.push_back(frees_part(subject, *holder));
   parts.push_back(futile_part(report, *process, holder));
   std::erase_if(parts, [](const WhyPart& part) { return part.sentences.empty(); });

@@ -87,19 +87,6 @@ Json gpu_subject_json(const WhyReport& report, const WhySubject& subject) {
     for (const auto& account : report.attribution.accounts) {
       if (gpu.index != *subject.gpu || account.index != *subject.gpu) continue;
       object["gpu"] = gpu_json(gpu, account);
-      object["explanations"] = list_of(account.explanations, [](const Explanation& each) {
-        Json entry;
-        entry["code"] = safe(each.code);
-        entry["text"] = safe(each.text);
-        entry["pids"] = numbers(each.pids);
-        return entry;
-      });
-      object["reset_blockers"] = list_of(account.reset_blockers, [](const ResetBlocker& each) {
-        Json entry;
-        entry["pid"] = each.pid;
-        entry["way"] = safe(each.way);
-        return entry;
-      });
       put(object, "recovery_action", gpu.recovery_action);
     }
   return object;
