@@ -21,6 +21,10 @@ namespace {
 
 constexpr std::string_view kFilesOnly = "it has device files open only: no context, no memory";
 
+constexpr std::string_view kImporter =
+    "it has control files alone, and memory is in use that nothing else accounts for: it may keep what another process "
+    "exported";
+
 bool is_resource_tracker(const Process& process) {
   if (!process.argv.known()) return false;
   const auto& argv = *process.argv;
@@ -155,6 +159,7 @@ class Attributor {
     for (const auto pid : group.holders) {
       auto& holder = find(pid);
       if (holder.role == HolderRole::files) holder.because.emplace_back(kFilesOnly);
+      if (holder.role == HolderRole::importer) holder.because.emplace_back(kImporter);
       if (!pins && holder.standing == Standing::leftover) holder.standing = Standing::unsure;
     }
     if (!pins) {

@@ -188,6 +188,7 @@ TEST(Importers, ThatServeAreProtected) {
   m.actor("broker", {.parent = "init", .listens = true}).hold("broker", {.how = How::ctl});
   const auto attribution = attribute_holders(with_extra(m, 3000), Policy{});
   EXPECT_EQ(attribution.find(m.pid_of("broker"))->protection->rule, "importer");
+  EXPECT_NE(attribution.find(m.pid_of("broker"))->because.back().find("may keep what another"), std::string::npos);
   EXPECT_EQ(first_of(attribution).code, "exported-memory");
 }
 
