@@ -165,9 +165,11 @@ class Explainer {
   // Last, because it is the only one that no ending of processes helps against.
   void explain_residue() {
     const bool asked = gpu_.recovery_action.value_or(0) != 0;
-    if (!pinning_.empty() && !asked) return;
-    const bool evident = pinning_.empty() && !is_explained_ && found_.empty() && snapshot().visibility.complete() &&
-                         can_trust_lists(snapshot());
+    // Nobody is told of a reset while somebody out of sight may hold it.
+    const bool all_seen = snapshot().visibility.complete();
+    if ((!pinning_.empty() || !all_seen) && !asked) return;
+    const bool evident =
+        pinning_.empty() && !is_explained_ && found_.empty() && all_seen && can_trust_lists(snapshot());
     std::string text = evident ? "no process holds it and nothing unseen could: it is the driver's own"
                                : "it may be the driver's own, left by a fault or kept for itself";
     text += fmt::format("{}; what is left then is a reset of the GPU or a reboot", recovery());
