@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/shm_files.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace vacate {
+namespace {
+
+constexpr std::size_t kMostEntries = 1'000'000;
+constexpr unsigned kWanted = STATX_BASIC_STATS;
+
+Result<ShmEntry> ask(int directory, const char* name, int flags) {
+  struct statx answer {};
+  if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | flags, kWanted, &answer) != 0)
+    return system_error("statx");
+  ShmEntry entry;
+  entry.name = name;
+  entry.mode = answer.stx_mode;
+  entry.identity.device = makedev(answer.stx_dev_major, answer.stx_dev_minor);
+  entry.identity.inode = answer.stx_ino;
+  entry.identity.size = answer.stx_size;
+  entry.identity.modified = std::int64_t{answer.stx_mtime.tv_sec} * 1'000'000'000 + answer.stx_mtime.tv_nsec;
+  entry.identity.links = answer.stx_nlink;
+  entry.blocks = answer.stx_blocks;
+  entry.uid = answer.stx_uid;
+  entry.locked_down = (answer.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
+  return entry;
+}
+
+}  // namespace
+
+Result<ShmDirectory> ShmDirectory::open(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return system_error(path);
+  return ShmDirectory(std::move(fd));
+}
+
+Result<ShmDirectory> ShmDirectory::open_below(const std::string& name) const {
+  UniqueFd fd(openat(directory_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return system_error(name);
+  return ShmDirectory(std::move(fd));
+}
+
+Result<ShmFileSystem> ShmDirectory::file_system() const {
+  struct statfs answer {};
+  if (fstatfs(directory_.get(), &answer) != 0) return system_error("statfs");
+  const auto root = ask(directory_.get(), "", AT_EMPTY_PATH);
+  if (!root) return root.error();
+  ShmFileSystem system;
+  system.tmpfs = answer.f_type == TMPFS_MAGIC;
+  system.huge_pages = answer.f_type == HUGETLBFS_MAGIC;
+  system.read_only = (static_cast<unsigned long>(answer.f_flags) & ST_RDONLY) != 0;
+  system.device = root->identity.device;
+  const auto unit = static_cast<std::uint64_t>(answer.f_bsize);
+  if (answer.f_blocks == 0) {
+    system.size = system.used = Unknown::not_supported;  // mounted without a limit: the kernel counts nothing
+  } else {
+    system.size = Bytes{answer.f_blocks * unit};
+    system.used = Bytes{(answer.f_blocks - answer.f_bfree) * unit};
+  }
+  return system;
+}
+
+ShmListing ShmDirectory::list() const {
+  ShmListing listing;
+  DirectoryReader reader;
+  reader.start(directory_.get());
+  while (const char* name = reader.next()) {
+    if (listing.entries.size() >= kMostEntries) {
+      listing.complete = false;
+      break;
+    }
+    auto entry = ask(directory_.get(), name, AT_SYMLINK_NOFOLLOW);
+    if (entry) listing.entries.push_back(*std::move(entry));
+    if (!entry && entry.error().code != ErrorCode::gone) listing.complete = false;
+  }
+  listing.complete = listing.complete && reader.error() == 0;
+  std::sort(listing.entries.begin(), listing.entries.end(),
+            [](const ShmEntry& a, const ShmEntry& b) { return a.name < b.name; });
+  return listing;
+}
+
+LeaseBreaksIgnored::LeaseBreaksIgnored() noexcept {
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  auto* before = new struct sigaction();
+  (void)sigaction(SIGIO, &ignore, before);
+  before_ = before;
+}
+
+LeaseBreaksIgnored::~LeaseBreaksIgnored() {
+  auto* before = static_cast<struct sigaction*>(before_);
+  (void)sigaction(SIGIO, before, nullptr);
+  delete before;
+}
+
+namespace {
+
+ShmResult ended(ShmStatus status, std::string detail = {}) { return {0, status, std::move(detail)}; }
+
+ShmResult failed(std::string_view what, int number) {
+  const Error error = system_error(what, number);
+  if (error.code == ErrorCode::gone) return ended(ShmStatus::already_gone);
+  return ended(number == EROFS || error.code == ErrorCode::denied ? ShmStatus::denied : ShmStatus::cannot_tell,
+               error.message);
+}
+
+/// One file on its way out.
+class Removal {
+ public:
+  Removal(int directory, std::string name, const ShmIdentity& expected)
+      : directory_(directory), name_(std::move(name)), expected_(expected) {}
+
+  /// Nothing: the lease is held.
+  [[nodiscard]] std::optional<ShmResult> take_lease();
+  [[nodiscard]] ShmResult unlink_leased();
+
+ private:
+  [[nodiscard]] std::optional<ShmResult> still_expected(int fd) const;
+  /// Nobody waits for the file to open: the lease is whole.
+  [[nodiscard]] bool is_alone() const noexcept { return fcntl(file_.get(), F_GETLEASE) == F_WRLCK; }
+  [[nodiscard]] bool names_expected(const std::string& name) const;
+  [[nodiscard]] ShmResult give_back(const std::string& aside, ShmResult why) const;
+
+  int directory_;
+  std::string name_;
+  const ShmIdentity& expected_;
+  UniqueFd file_;
+};
+
+std::optional<ShmResult> Removal::still_expected(int fd) const {
+  const auto now = ask(fd, "", AT_EMPTY_PATH);
+  if (!now) return failed("statx", errno);
+  if ((now->mode & S_IFMT) != S_IFREG || now->identity.device != expected_.device ||
+      now->identity.inode != expected_.inode)
+    return ended(ShmStatus::changed, "another file has this name by now");
+  if (now->identity.links != 1) return ended(ShmStatus::changed, "it was linked or unlinked meanwhile");
+  if (now->identity.size != expected_.size || now->identity.modified != expected_.modified)
+    return ended(ShmStatus::changed, "it was written or resized meanwhile");
+  return std::nullopt;
+}
+
+std::optional<ShmResult> Removal::take_lease() {
+  // First as a path only: whatever took the name is not opened, be it a FIFO or a device.
+  const UniqueFd path(openat(directory_, name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!path) return failed(name_, errno);
+  if (auto other = still_expected(path.get())) return other;
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(path.get());
+  file_.reset(::open(by_descriptor.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file_ && errno == EWOULDBLOCK) return ended(ShmStatus::in_use, "somebody has a lease on it");
+  if (!file_) return failed("cannot open it", errno);
+  if (fcntl(file_.get(), F_SETLEASE, F_WRLCK) != 0) {
+    if (errno == EAGAIN) return ended(ShmStatus::in_use, "somebody has it open or mapped");
+    return failed("the kernel gives no lease on it, so that nobody can tell whether it is in use", errno);
+  }
+  // Whoever opened, wrote and closed it before the lease left a trace.
+  return still_expected(file_.get());
+}
+
+bool Removal::names_expected(const std::string& name) const {
+  const auto there = ask(directory_, name.c_str(), AT_SYMLINK_NOFOLLOW);
+  return there && there->identity.device == expected_.device && there->identity.inode == expected_.inode;
+}
+
+ShmResult Removal::give_back(const std::string& aside, ShmResult why) const {
+  if (renameat2(directory_, aside.c_str(), directory_, name_.c_str(), RENAME_NOREPLACE) != 0)
+    why.detail += "; it is called " + aside + " now, for its name was taken again";
+  return why;
+}
+
+ShmResult Removal::unlink_leased() {
+  if (!names_expected(name_)) return ended(ShmStatus::changed, "another file has this name by now");
+  const std::string aside = ".vacate-" + std::to_string(getpid()) + "-" + std::to_string(expected_.inode);
+  if (renameat2(directory_, name_.c_str(), directory_, aside.c_str(), RENAME_NOREPLACE) != 0)
+    return failed("cannot remove it", errno);
+  // From here on nobody finds it by its name.
+  if (!names_expected(aside)) return give_back(aside, ended(ShmStatus::changed, "another file has this name by now"));
+  if (!is_alone() || still_expected(file_.get()))
+    return give_back(aside, ended(ShmStatus::in_use, "somebody came to open it"));
+  if (unlinkat(directory_, aside.c_str(), 0) != 0) return give_back(aside, failed("cannot remove it", errno));
+  return ended(ShmStatus::removed);
+}
+
+}  // namespace
+
+ShmResult unlink_unused(const ShmDirectory& directory, const std::string& name, const ShmIdentity& expected) {
+  const auto slash = name.find('/');
+  if (slash != std::string::npos) {
+    const auto below = directory.open_below(name.substr(0, slash));
+    const std::string rest = name.substr(slash + 1);
+    if (!below) return ended(ShmStatus::changed, below.error().message);
+    if (rest.find('/') != std::string::npos) return ended(ShmStatus::cannot_tell, "too deep");
+    return unlink_unused(*below, rest, expected);
+  }
+  Removal removal(directory.descriptor(), name, expected);
+  if (auto kept = removal.take_lease()) return *std::move(kept);
+  return removal.unlink_leased();
+}
+
+}  // namespace vacate

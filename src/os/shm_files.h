@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of a tmpfs, seen through a descriptor of its directory: listed without opening one, and unlinked only while the
+// kernel itself vouches that nobody has them open. Follows no symbolic link below the directory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/shm.h"
+#include "os/procfs.h"
+
+namespace vacate {
+
+/// One entry of a directory, as statx(2) tells without following links.
+struct ShmEntry {
+  std::string name;
+  std::uint32_t mode = 0;
+  ShmIdentity identity;
+  std::uint64_t blocks = 0;  ///< of 512 bytes
+  uid_t uid = 0;
+  bool locked_down = false;  ///< immutable or append-only
+};
+
+struct ShmListing {
+  std::vector<ShmEntry> entries;  ///< by name
+  bool complete = true;           ///< false: there are more than are looked at, or the list broke off
+};
+
+/// The file system of a directory.
+struct ShmFileSystem {
+  bool tmpfs = false, huge_pages = false, read_only = false;
+  std::uint64_t device = 0;
+  Reading<Bytes> size, used;  ///< not supported: it has no limit
+};
+
+/// Move-only owner of a descriptor of a directory.
+class ShmDirectory {
+ public:
+  /// `path` itself may be a link (older systems link /dev/shm). gone, denied: as the kernel says.
+  [[nodiscard]] static Result<ShmDirectory> open(const std::string& path);
+  /// The directory `name` in it, which must not be a link.
+  [[nodiscard]] Result<ShmDirectory> open_below(const std::string& name) const;
+  [[nodiscard]] Result<ShmFileSystem> file_system() const;
+  [[nodiscard]] ShmListing list() const;
+  [[nodiscard]] int descriptor() const noexcept { return directory_.get(); }
+
+ private:
+  explicit ShmDirectory(UniqueFd directory) noexcept : directory_(std::move(directory)) {}
+  UniqueFd directory_;
+};
+
+/// While it lives, a lease that somebody breaks does not end this process (SIGIO would).
+class LeaseBreaksIgnored {
+ public:
+  LeaseBreaksIgnored() noexcept;
+  ~LeaseBreaksIgnored();
+  LeaseBreaksIgnored(const LeaseBreaksIgnored&) = delete;
+  LeaseBreaksIgnored& operator=(const LeaseBreaksIgnored&) = delete;
+
+ private:
+  void* before_;  ///< the disposition that is restored
+};
+
+/// Removes `name`, a path of one or two parts below `directory`, if it is still the regular file `expected` and nobody
+/// has it open or mapped, in whatever namespace: the proof is a write lease (fcntl(2), F_SETLEASE), which the kernel
+/// gives only then and which makes everybody wait who opens the file from then on. The file is renamed before it is
+/// unlinked, so that what is unlinked is that file and never one that took its name meanwhile; where somebody came in
+/// between, it gets its name back. What remains of a race is said in docs/shm.md. Needs LeaseBreaksIgnored.
+[[nodiscard]] ShmResult unlink_unused(const ShmDirectory& directory, const std::string& name,
+                                      const ShmIdentity& expected);
+
+}  // namespace vacate
