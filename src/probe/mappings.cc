@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 namespace vacate {
@@ -64,8 +65,10 @@ void MapsMatcher::take_line(std::string_view line) {
 /// Lives in the child; holds no descriptor before the fork, for the child would lose it.
 class MappingScan::Reader {
  public:
-  explicit Reader(const DeviceNodes& nodes)
-      : nodes_(nodes), matcher_([this](const MapsLine& line) { return identify(line); }) {}
+  Reader(const DeviceNodes& nodes, std::vector<std::uint64_t> watched)
+      : nodes_(nodes),
+        watched_(std::move(watched)),
+        matcher_([this](const MapsLine& line) { return identify(line); }) {}
 
   void read(pid_t pid, FrameWriter& answer) {
     Status status = read_maps(pid);
@@ -112,6 +115,11 @@ class MappingScan::Reader {
   }
 
   MapsMatcher::Identified identify(const MapsLine& line) {
+    if (!watched_.empty()) {
+      const bool is_watched = std::find(watched_.begin(), watched_.end(), line.device) != watched_.end();
+      if (!is_watched) return {std::nullopt, true};
+      return {NodeKey{NodeKind::file, line.device, line.inode}, true};
+    }
     const auto by_file = nodes_.match_file(line.device, line.inode);
     if (by_file && by_file->kind == NodeKind::file) return {by_file, true};
     // The device column is that of the file system. Only the link in map_files leads to the file itself (facts.md 3.1);
@@ -126,14 +134,15 @@ class MappingScan::Reader {
   }
 
   const DeviceNodes& nodes_;
+  std::vector<std::uint64_t> watched_;
   std::optional<ProcDirectory> root_, process_;
   MapsMatcher matcher_;
   std::array<char, 32768> piece_;
 };
 
-MappingScan::MappingScan(std::vector<pid_t> pids, const DeviceNodes& nodes)
+MappingScan::MappingScan(std::vector<pid_t> pids, const DeviceNodes& nodes, std::vector<std::uint64_t> watched)
     : pids_(std::move(pids)),
-      reader_(std::make_unique<Reader>(nodes)),
+      reader_(std::make_unique<Reader>(nodes, std::move(watched))),
       pass_("vacate-maps", pids_.size(),
             [this](std::size_t index, FrameWriter& answer) { reader_->read(pids_[index], answer); }) {}
 

@@ -30,10 +30,12 @@ struct Mappings {
   std::vector<pid_t> failed;
 };
 
-/// Runs beside the walk over descriptors: started first, asked last. Refers to `nodes` until finish().
+/// Runs beside the walk over descriptors: started first, asked last. Refers to `nodes` until finish(). Where file
+/// systems (st_dev) are `watched`, files on those are found instead, as nodes of kind `file`: this looks for shared
+/// memory.
 class MappingScan {
  public:
-  MappingScan(std::vector<pid_t> pids, const DeviceNodes& nodes);
+  MappingScan(std::vector<pid_t> pids, const DeviceNodes& nodes, std::vector<std::uint64_t> watched = {});
   ~MappingScan();
   [[nodiscard]] Mappings finish();
 

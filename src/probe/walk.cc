@@ -160,6 +160,8 @@ bool Walker::walk_table(const ProcDirectory& owner, Table table) {
 
 void Walker::take_descriptor(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table,
                              const char* name, const FileIdentity& file) {
+  if (std::find(watched_.begin(), watched_.end(), file.device) != watched_.end())
+    walk_.files.push_back({table.pid, table.tid, number_of(name), file.device, file.inode});
   if (file.is_fifo() || file.is_socket()) {
     if (file.is_socket() || file.device == files_.pipe_device)
       walk_.channels.push_back({file.inode, table.pid, table.tid, number_of(name), file.is_socket()});

@@ -31,6 +31,16 @@ struct ChannelEnd {
   bool is_socket = false;
 };
 
+/// An open descriptor of a file on a watched file system. One of a path only (O_PATH) counts as well: through it the
+/// file can be opened.
+struct FileHit {
+  pid_t pid = 0;
+  pid_t tid = 0;
+  int fd = -1;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+
 /// A GPU node among the files registered with an io_uring: open, yet in nobody's table (facts.md 3.1).
 struct RingFile {
   pid_t pid = 0;
@@ -51,14 +61,21 @@ struct Walk {
   std::vector<NodeHit> hits;
   std::vector<ChannelEnd> channels;
   std::vector<RingFile> rings;
+  std::vector<FileHit> files;
   std::vector<pid_t> denied;                          ///< descriptors not readable for want of permission
   std::vector<std::pair<pid_t, std::string>> failed;  ///< not readable for another reason (EMFILE, ENOMEM)
 };
 
 class Walker {
  public:
-  Walker(const ProcDirectory& root, const DeviceNodes& nodes, std::uint64_t pid_namespace)
-      : root_(root), nodes_(nodes), files_(KernelFiles::read()), pid_namespace_(pid_namespace) {}
+  /// `watched`: file systems (st_dev) of which every open file is noted.
+  Walker(const ProcDirectory& root, const DeviceNodes& nodes, std::uint64_t pid_namespace,
+         std::vector<std::uint64_t> watched = {})
+      : root_(root),
+        nodes_(nodes),
+        files_(KernelFiles::read()),
+        pid_namespace_(pid_namespace),
+        watched_(std::move(watched)) {}
 
   /// Stat of every process there is. An error: /proc could not be listed to its end.
   [[nodiscard]] Result<void> list_processes();
@@ -90,6 +107,7 @@ class Walker {
   const DeviceNodes& nodes_;
   KernelFiles files_;
   std::uint64_t pid_namespace_;
+  std::vector<std::uint64_t> watched_;
   DirectoryReader reader_, tasks_;
   Walk walk_;
 };

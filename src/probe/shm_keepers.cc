@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may answer for a segment that nobody maps right now: its creator, by the number that the name has of it, and
+// Python's resource trackers. Both can only keep a segment, never give one up.
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "os/expendable_pass.h"
+#include "os/procfs.h"
+#include "probe/shm_scan.h"
+
+namespace vacate {
+namespace {
+
+constexpr std::size_t kLongestCommandLine = 4096;
+constexpr std::string_view kTracker = "resource_tracker import main";
+
+double boot_time() noexcept {
+  timespec real{}, boot{};
+  (void)clock_gettime(CLOCK_REALTIME, &real);
+  (void)clock_gettime(CLOCK_BOOTTIME, &boot);
+  return static_cast<double>(real.tv_sec - boot.tv_sec) + static_cast<double>(real.tv_nsec - boot.tv_nsec) / 1e9;
+}
+
+/// Which of `places` the process sees under the same path. One whose view cannot be told counts as seeing all.
+std::uint64_t places_seen(const ProcDirectory& process, std::uint64_t own_mounts, const std::vector<ShmPlace>& places) {
+  std::uint64_t mask = 0;
+  const auto mounts = process.identity("ns/mnt");
+  const bool same = !mounts || mounts->inode == own_mounts;
+  for (std::size_t i = 0; i < places.size() && i < 64; ++i) {
+    const auto there =
+        same ? Result<FileIdentity>(FileIdentity{}) : process.identity(("root" + places[i].path).c_str());
+    const bool elsewhere = !same && there && there->device != places[i].device;
+    const bool missing = !same && !there && there.error().code == ErrorCode::gone;
+    if (!elsewhere && !missing) mask |= std::uint64_t{1} << i;
+  }
+  return mask;
+}
+
+/// In the child: `root/...` of a process and its command line can block for ever.
+void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& places, FrameWriter& answer) {
+  const auto own = root.identity("self/ns/mnt");
+  const auto process = root.open(pid);
+  const auto status = process ? process->status() : Result<ProcStatus>(process.error());
+  const auto stat = process ? process->stat() : Result<ProcStat>(process.error());
+  const bool is_there = status && stat && !stat->is_kernel_thread();
+  answer.number(static_cast<std::uint8_t>(is_there));
+  if (!is_there) return;
+  const auto line = process->read("cmdline", kLongestCommandLine);
+  answer.number(static_cast<std::int32_t>(status->ns_pids.empty() ? pid : status->ns_pids.back()));
+  answer.number(static_cast<std::uint32_t>(status->effective_uid.value_or(0)));
+  answer.number(stat->start_ticks);
+  answer.number(static_cast<std::uint8_t>(line && line->find(kTracker) != std::string::npos));
+  answer.number(places_seen(*process, own ? own->inode : 0, places));
+}
+
+}  // namespace
+
+void read_keepers(ShmSnapshot& snapshot) {
+  const auto root = ProcDirectory::open_root();
+  DirectoryReader reader;
+  const auto pids = root ? list_numbers(*root, reader) : Result<std::vector<pid_t>>(root.error());
+  if (!pids) {
+    snapshot.visibility.all_references = false;
+    snapshot.visibility.blind_spots.push_back({"proc-unlisted", pids.error().message});
+    return;
+  }
+  const double boot = boot_time();
+  const double ticks = std::max(1.0, static_cast<double>(sysconf(_SC_CLK_TCK)));
+  ExpendablePass pass("vacate-keepers", pids->size(), [&](std::size_t index, FrameWriter& answer) {
+    const auto own_root = ProcDirectory::open_root();  // the child has no descriptor of its parent's
+    if (own_root)
+      look_at(*own_root, (*pids)[index], snapshot.places, answer);
+    else
+      answer.number(std::uint8_t{0});
+  });
+  const auto missing = pass.finish([&](std::size_t index, std::string_view bytes) {
+    FrameReader answer(bytes);
+    if (answer.number<std::uint8_t>() == 0) return;
+    ShmKeeper keeper;
+    keeper.pid = (*pids)[index];
+    keeper.own_pid = answer.number<std::int32_t>();
+    keeper.uid = answer.number<std::uint32_t>();
+    keeper.started = boot + static_cast<double>(answer.number<std::uint64_t>()) / ticks;
+    keeper.resource_tracker = answer.number<std::uint8_t>() != 0;
+    const auto mask = answer.number<std::uint64_t>();
+    for (std::size_t i = 0; i < snapshot.places.size() && i < 64; ++i)
+      if (((mask >> i) & 1U) != 0) keeper.devices.push_back(snapshot.places[i].device);
+    std::sort(keeper.devices.begin(), keeper.devices.end());
+    if (answer.complete()) snapshot.keepers.push_back(std::move(keeper));
+  });
+  if (missing.empty()) return;
+  snapshot.visibility.all_references = false;
+  snapshot.visibility.blind_spots.push_back(
+      {"keepers-timeout", "reading about " + std::to_string(missing.size()) + " processes blocks"});
+}
+
+}  // namespace vacate
