@@ -28,6 +28,7 @@ namespace vacate {
 // Commands that explain (explaining_commands.cc).
 [[nodiscard]] int explain(const WhyOptions& options);
 [[nodiscard]] int diagnose(const DoctorOptions& options);
+[[nodiscard]] int run_shm(const ShmOptions& options);
 
 // Commands about recordings (recording_commands.cc).
 [[nodiscard]] int record(const RecordOptions& options);

@@ -131,6 +131,8 @@ int run(const DoctorOptions& options) { return diagnose(options); }
 
 int run(const RecordOptions& options) { return record(options); }
 
+int run(const ShmOptions& options) { return run_shm(options); }
+
 int run(const ShowText& shown) { return delivered(shown.text, number_of(ExitCode::done)); }
 
 }  // namespace

@@ -14,6 +14,7 @@ Commands:
   free     end leftovers, prove that the memory came back
   why      the evidence and the reasoning about a process or a GPU
   doctor   what this machine lets vacate see and do, and how to improve it
+  shm      shared memory that nobody uses any more: list it, remove it
   record   write what was seen to a file, for a bug report
 
 Options:
@@ -75,6 +76,7 @@ How:
   --timeout TIME  for the whole command (1min)
   --term-only     never KILL
   --policy FILE   rules and figures beside those of /etc/vacate/policy.toml
+  --keep-shm      leave the shared memory that only those ended used
 
 Output:
   --json          one JSON object (vacate.free/1)

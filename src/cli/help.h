@@ -12,6 +12,7 @@ namespace vacate {
 [[nodiscard]] std::string_view free_help() noexcept;
 [[nodiscard]] std::string_view why_help() noexcept;
 [[nodiscard]] std::string_view doctor_help() noexcept;
+[[nodiscard]] std::string_view shm_help() noexcept;
 [[nodiscard]] std::string_view record_help() noexcept;
 
 }  // namespace vacate

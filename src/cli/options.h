@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/policy.h"
+#include "model/shm.h"
 
 namespace vacate {
 
@@ -59,12 +60,20 @@ struct RecordOptions {
   bool redact = false;              ///< what one would not post in public is replaced
 };
 
+struct ShmOptions {
+  OutputFormat format = OutputFormat::text;
+  bool clean = false;  ///< else list
+  ShmRequest request;
+  Mode mode = Mode::ask;
+};
+
 /// Something to be printed on standard output, and that is all.
 struct ShowText {
   std::string text;
 };
 
-using Options = std::variant<StatusOptions, FreeOptions, WhyOptions, DoctorOptions, RecordOptions, ShowText>;
+using Options =
+    std::variant<StatusOptions, FreeOptions, WhyOptions, DoctorOptions, RecordOptions, ShmOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

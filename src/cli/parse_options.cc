@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only user of CLI11. Its exceptions end here: what leaves is a value.
 #include "cli/parse_options.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "app/version.h"
 #include "base/text.h"
 #include "cli/help.h"
+#include "cli/option_words.h"
+#include "cli/parse_shm.h"
 
 namespace vacate {
 namespace {
@@ -18,19 +18,12 @@ namespace {
 struct Words {
   bool help = false, json = false, watch = false, quiet = false;
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
+  bool keep_shm = false;
   std::vector<std::string> gpus, pids, users, even;
   std::optional<std::string> grace, timeout, replay, policy;
   bool redact = false;
   std::vector<std::string> operands;
 };
-
-void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values) {
-  app.add_option(name, values)->allow_extra_args(false);
-}
-
-void add_switch(CLI::App& app, const std::string& name, bool& value) {
-  app.add_flag(name, value)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
 
 void add_policy_file(CLI::App& app, Words& words) {
   app.add_option("--policy", words.policy)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -94,65 +87,11 @@ void add_free(CLI::App& app, Words& words) {
   add_switch(app, "--yes", words.yes);
   add_switch(app, "--dry-run", words.dry_run);
   add_switch(app, "--term-only", words.term_only);
+  add_switch(app, "--keep-shm", words.keep_shm);
   add_switch(app, "--quiet", words.quiet);
   add_list(app, "--even", words.even);
   app.add_option("--grace", words.grace)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--timeout", words.timeout)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-std::vector<std::string> names_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* option : app.get_options())
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
-std::string suggestion(const std::string& word, const std::vector<std::string>& candidates) {
-  const auto best = closest_match(word, candidates);
-  return best ? fmt::format("; did you mean '{}'?", *best) : "";
-}
-
-/// What CLI11 did not understand, in our words.
-std::string explain_extra(const std::string& extra, const CLI::App& app) {
-  if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'", printable(extra, 64));
-  const std::string name = extra.substr(0, extra.find('='));
-  return fmt::format("unknown option '{}'{}", printable(name, 64), suggestion(name, names_of(app)));
-}
-
-/// Every piece between commas; empty ones stay, to be complained about.
-void cut_at_commas(std::vector<std::string>& words) {
-  std::vector<std::string> pieces;
-  for (const auto& word : words)
-    for (const auto piece : split(word, ',')) pieces.emplace_back(trim(piece));
-  words = std::move(pieces);
-}
-
-/// "--grace -1s" as "--grace=-1s": a word that starts like an option is a value all the same if a digit follows.
-std::vector<std::string> with_values_attached(const std::vector<std::string>& arguments) {
-  std::vector<std::string> attached;
-  for (const auto& word : arguments) {
-    const bool is_number = word.size() > 1 && word[0] == '-' && word[1] >= '0' && word[1] <= '9';
-    const bool follows_name =
-        !attached.empty() && attached.back().starts_with("--") && attached.back().find('=') == std::string::npos;
-    if (is_number && follows_name)
-      attached.back() += "=" + word;
-    else
-      attached.push_back(word);
-  }
-  return attached;
-}
-
-/// Nothing, or what is wrong. CLI11 takes the arguments last first.
-std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments) {
-  try {
-    std::vector<std::string> words = with_values_attached(arguments);
-    std::reverse(words.begin(), words.end());
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    return printable(error.what(), 200);
-  }
-  if (const auto extras = app.remaining(); !extras.empty()) return explain_extra(extras.front(), app);
-  return std::nullopt;
 }
 
 std::optional<std::string> parse_pids(std::string_view option, const std::vector<std::string>& words,
@@ -162,21 +101,6 @@ std::optional<std::string> parse_pids(std::string_view option, const std::vector
     if (!selector) return fmt::format("{}: {}", option, selector.error().message);
     pids.push_back(*selector);
   }
-  return std::nullopt;
-}
-
-std::optional<std::string> parse_time(std::string_view option, const std::optional<std::string>& word,
-                                      std::chrono::milliseconds& time) {
-  if (!word) return std::nullopt;
-  const auto duration = parse_duration(*word);
-  if (!duration) return fmt::format("{}: {}", option, duration.error().message);
-  time = *duration;
-  return std::nullopt;
-}
-
-std::optional<std::string> first_of(std::initializer_list<std::optional<std::string>> complaints) {
-  for (const auto& complaint : complaints)
-    if (complaint) return complaint;
   return std::nullopt;
 }
 
@@ -230,6 +154,7 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   if (complaint) return UsageError{*complaint, "vacate free --help"};
   request.scope = words.all ? Scope::all : words.unsure ? Scope::unsure : Scope::leftovers;
   request.term_only = words.term_only;
+  request.keep_shm = words.keep_shm;
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
   options.words = {std::move(words.gpus), std::move(words.users)};
   options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
@@ -314,6 +239,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "free") return parse_free(rest);
   if (first == "why") return parse_why(rest);
   if (first == "doctor") return parse_doctor(rest);
+  if (first == "shm") return parse_shm(rest);
   if (first == "record") return parse_record(rest);
   if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
   return UsageError{fmt::format("unknown command '{}'{}", printable(first, 64), suggestion(first, kCommands)),
@@ -323,6 +249,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
 std::vector<std::string> option_names(const std::string& command) {
   Words words;
   CLI::App app;
+  if (command == "shm") return shm_option_names();
   if (command == "free")
     add_free(app, words);
   else if (command == "why")

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only user of CLI11 beside the files that say which options a command has. Its exceptions end here: what leaves is
+// a value.
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace vacate {
+
+/// An option that may be given several times.
+void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values);
+void add_switch(CLI::App& app, const std::string& name, bool& value);
+
+/// Long names of every option of `app`, with their dashes.
+[[nodiscard]] std::vector<std::string> names_of(const CLI::App& app);
+/// "; did you mean 'X'?", or nothing.
+[[nodiscard]] std::string suggestion(const std::string& word, const std::vector<std::string>& candidates);
+
+/// Every piece between commas; empty ones stay, to be complained about.
+void cut_at_commas(std::vector<std::string>& words);
+
+/// Nothing, or what is wrong.
+[[nodiscard]] std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments);
+/// `time` stays as it is where no word was given.
+[[nodiscard]] std::optional<std::string> parse_time(std::string_view option, const std::optional<std::string>& word,
+                                                    std::chrono::milliseconds& time);
+[[nodiscard]] std::optional<std::string> first_of(std::initializer_list<std::optional<std::string>> complaints);
+
+}  // namespace vacate
