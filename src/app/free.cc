@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/select.h"
+#include "app/shm_of_ended.h"
 #include "execute/live_executor.h"
 #include "execute/recording_executor.h"
 #include "plan/plan_free.h"
@@ -297,7 +298,9 @@ void Conduct::conclude(std::vector<Release> releases) {
 }
 
 FreeReport Conduct::run() {
+  const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan);
   conclude(release_everything());
+  if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.wake);
   return report_of(std::move(outcome_), last_, prepared_.request.selection);
 }
 

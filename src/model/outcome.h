@@ -12,6 +12,7 @@
 #include "model/exit_code.h"
 #include "model/holder.h"
 #include "model/plan.h"
+#include "model/shm.h"
 
 namespace vacate {
 
@@ -57,6 +58,7 @@ struct Outcome {
   bool dry_run = false;
   int interrupted_by = 0;  ///< number of the signal that ended vacate itself early, else 0
   Visibility visibility;
+  ShmCleanup shm = {};  ///< segments that those ended used
 };
 
 /// cli.md, "Exit codes".

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/free.h"
+#include "report/shm.h"
 
 namespace vacate {
 namespace {
@@ -315,7 +316,8 @@ std::string render_plan_text(const Plan& plan, const FreeRequest& request, const
 std::string render_outcome_text(const FreeReport& report, const RenderStyle& style) {
   const Outcome& outcome = report.outcome;
   if (!report.has_driver) return "no GPU driver here: nothing can be pinned\n";
-  std::string text = results_text(outcome, style) + gpu_lines(report, style);
+  std::string text =
+      results_text(outcome, style) + gpu_lines(report, style) + render_shm_cleanup_text(outcome.shm, style);
   for (const auto& spot : outcome.visibility.blind_spots)
     text += wrap(fmt::format("not seen: {} ({})", printable(spot.detail), printable(spot.code)), 0, style.width);
   if (outcome.interrupted_by != 0)

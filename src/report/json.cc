@@ -337,7 +337,7 @@ std::string render_free_json(const Outcome& outcome, Source source) {
   object["plan"] = plan_of(outcome.plan);
   object["results"] = list_of(outcome.results, result_of);
   object["gpus"] = list_of(outcome.gpus, release_of);
-  object["shm"] = {{"removed", Json::array()}, {"kept", Json::array()}};
+  object["shm"] = shm_cleanup_json(outcome.shm);
   object["rounds"] = outcome.rounds;
   object["seconds"] = seconds_of(outcome.seconds);
   object["visibility"] = visibility_of(outcome.visibility);

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "model/holder.h"
 #include "model/plan.h"
+#include "model/shm.h"
 #include "model/snapshot.h"
 #include "report/advice.h"
 
@@ -94,6 +95,7 @@ inline std::string one_line(const Json& object) {
 [[nodiscard]] Json holder_json(const Holder& holder, const Snapshot& snapshot);
 [[nodiscard]] Json group_json(const Group& group, const Snapshot& snapshot);
 [[nodiscard]] Json plan_json(const Plan& plan);
+[[nodiscard]] Json shm_cleanup_json(const ShmCleanup& cleanup);
 [[nodiscard]] Json advice_json(const std::vector<Advice>& advice);
 
 }  // namespace vacate::json

@@ -110,6 +110,26 @@ Json result_json(const ShmReport& report, const ShmStep& step) {
 
 }  // namespace
 
+Json json::shm_cleanup_json(const ShmCleanup& cleanup) {
+  const auto path = [](const ShmCleanup::Entry& entry) { return safe(entry.path); };
+  Json details = Json::array();
+  for (const auto* list : {&cleanup.removed, &cleanup.kept}) {
+    for (const auto& entry : *list) {
+      Json object;
+      object["path"] = safe(entry.path);
+      object["size"] = entry.on_disk.count;
+      object["removed"] = list == &cleanup.removed;
+      object["because"] = safe(entry.because);
+      details.push_back(std::move(object));
+    }
+  }
+  Json object;
+  object["removed"] = list_of(cleanup.removed, path);
+  object["kept"] = list_of(cleanup.kept, path);
+  object["details"] = std::move(details);
+  return object;
+}
+
 std::string render_shm_json(const ShmReport& report) {
   const auto& snapshot = report.snapshot;
   Json object;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/shm_of_ended.h"
+
+#include <algorithm>
+
+#include "app/shm.h"
+#include "attribute/shm_catalogue.h"
+#include "execute/shm_remover.h"
+#include "plan/plan_shm.h"
+#include "probe/shm_places.h"
+#include "probe/shm_scan.h"
+
+namespace vacate {
+namespace {
+
+/// A listing alone is cheap; the pass over all processes is not.
+bool has_candidates() {
+  const auto listed = list_shm({});
+  if (!listed) return false;
+  return std::any_of(listed->segments.begin(), listed->segments.end(), [](const ShmSegment& segment) {
+    const auto name = recognise_shm(segment.name);
+    return segment.kind == ShmKind::file && name && name->treatment == ShmTreatment::removable;
+  });
+}
+
+bool has_ended(StepStatus status) { return status == StepStatus::gone || status == StepStatus::already_gone; }
+
+ShmFileKey key_of(const ShmSegment& segment) { return {segment.identity.device, segment.identity.inode}; }
+
+}  // namespace
+
+ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan) {
+  ShmOfEnded shm;
+  if (request.keep_shm || !plan.has_action(Action::signal) || !has_candidates()) return shm;
+  const auto snapshot = scan_shm({});
+  if (!snapshot) return shm;
+  for (const auto& segment : snapshot->segments) {
+    if (segment.kind != ShmKind::file) continue;
+    for (const auto& user : segment.users) shm.uses_.push_back({key_of(segment), user.pid});
+  }
+  return shm;
+}
+
+std::set<ShmFileKey> ShmOfEnded::used_by_ended(const Plan& plan, const std::vector<StepResult>& results) const {
+  std::set<pid_t> ended;
+  for (const auto& result : results)
+    for (const auto& step : plan.steps)
+      if (step.n == result.n && step.action == Action::signal && has_ended(result.status)) ended.insert(step.key.pid);
+  std::set<ShmFileKey> files;
+  for (const auto& use : uses_)
+    if (ended.contains(use.pid)) files.insert(use.file);
+  return files;
+}
+
+ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& results, int wake) const {
+  ShmCleanup cleanup;
+  const auto files = used_by_ended(plan, results);
+  if (files.empty()) return cleanup;
+  auto snapshot = scan_shm({});
+  if (!snapshot) return cleanup;
+  read_keepers(*snapshot);
+  const ShmRequest request;
+  const auto findings = judge_shm(*snapshot, request, files);
+  ShmPlan unlinks = plan_shm(*snapshot, findings, request, ShmSight::everybody);  // a finding tells of a partial view
+  std::erase_if(unlinks.steps,
+                [&](const ShmStep& step) { return !files.contains(key_of(snapshot->segments[step.segment])); });
+  const auto removals = remove_shm(unlinks, *snapshot, wake);
+  for (std::size_t i = 0; i < snapshot->segments.size(); ++i) {
+    const auto& segment = snapshot->segments[i];
+    if (segment.kind != ShmKind::file || !files.contains(key_of(segment))) continue;
+    ShmCleanup::Entry entry{shm_path(*snapshot, segment), segment.on_disk, findings[i].because};
+    bool removed = false;
+    for (std::size_t at = 0; at < unlinks.steps.size(); ++at) {
+      if (unlinks.steps[at].segment != i) continue;
+      removed = removals[at].status == ShmStatus::removed || removals[at].status == ShmStatus::already_gone;
+      if (!removed) entry.because = std::string(describe(removals[at].status)) + ": " + removals[at].detail;
+    }
+    (removed ? cleanup.removed : cleanup.kept).push_back(std::move(entry));
+  }
+  return cleanup;
+}
+
+}  // namespace vacate

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared memory that only processes used that one run of `free` ended: seen in use before the first signal, removed
+// afterwards with the same proof as by `shm clean`. The age rule is waived for these: that they were in use a moment
+// ago, and by whom, is known.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "attribute/shm_findings.h"
+#include "model/outcome.h"
+#include "model/policy.h"
+
+namespace vacate {
+
+class ShmOfEnded {
+ public:
+  /// Looks, before anything is sent, at who uses which segment. Looks at nothing where nobody is to be ended, where
+  /// --keep-shm was given, or where there is no segment that could ever be removed.
+  [[nodiscard]] static ShmOfEnded look(const FreeRequest& request, const Plan& plan);
+
+  /// Removes what those that ended used and nobody else does. Nothing is removed before all of `results` are known:
+  /// Python's resource tracker, one of them, had its chance by then. `wake`: readable once the run is to stop.
+  [[nodiscard]] ShmCleanup clean(const Plan& plan, const std::vector<StepResult>& results, int wake) const;
+
+ private:
+  struct Use {
+    ShmFileKey file;
+    pid_t pid = 0;
+  };
+  [[nodiscard]] std::set<ShmFileKey> used_by_ended(const Plan& plan, const std::vector<StepResult>& results) const;
+
+  std::vector<Use> uses_;
+};
+
+}  // namespace vacate

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real files on a real tmpfs. The rounds of the race test are in tests/shm.
+#include "os/shm_files.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+namespace vacate {
+namespace {
+
+/// A directory of this test's own on the machine's tmpfs.
+class ShmFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = "/dev/shm/vacate-test-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    path_ = pattern;
+    auto directory = ShmDirectory::open(path_);
+    ASSERT_TRUE(directory);
+    directory_.emplace(*std::move(directory));
+    const auto system = directory_->file_system();
+    ASSERT_TRUE(system);
+    if (!system->tmpfs) GTEST_SKIP() << "/dev/shm is no tmpfs here";
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  [[nodiscard]] UniqueFd make(const std::string& name, int size = 4096) const {
+    UniqueFd file(open(at(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    EXPECT_EQ(ftruncate(file.get(), size), 0);
+    return file;
+  }
+  [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] ShmEntry entry(const std::string& name) const {
+    for (const auto& each : directory_->list().entries)
+      if (each.name == name) return each;
+    return {};
+  }
+  [[nodiscard]] ShmResult remove(const std::string& name) const { return remove(name, entry(name).identity); }
+  [[nodiscard]] ShmResult remove(const std::string& name, const ShmIdentity& expected) const {
+    const LeaseBreaksIgnored guard;
+    return unlink_unused(*directory_, name, expected);
+  }
+  [[nodiscard]] bool exists(const std::string& name) const { return access(at(name).c_str(), F_OK) == 0; }
+  [[nodiscard]] std::size_t count() const { return directory_->list().entries.size(); }
+
+  std::string path_;
+  std::optional<ShmDirectory> directory_;
+};
+
+TEST_F(ShmFilesTest, ListsWhatThereIsWithoutFollowingLinks) {
+  (void)make("b", 123);
+  (void)make("new\nline\x1b[31m");
+  ASSERT_EQ(symlink("/etc/passwd", at("link").c_str()), 0);
+  ASSERT_EQ(mkfifo(at("fifo").c_str(), 0600), 0);
+  const auto listing = directory_->list();
+  EXPECT_TRUE(listing.complete);
+  ASSERT_EQ(listing.entries.size(), 4U);
+  EXPECT_EQ(listing.entries[0].name, "b");
+  EXPECT_EQ(listing.entries[0].identity.size, 123U);
+  EXPECT_EQ(listing.entries[2].mode & S_IFMT, static_cast<unsigned>(S_IFLNK));
+  EXPECT_EQ(listing.entries[3].name, "new\nline\x1b[31m");
+}
+
+TEST_F(ShmFilesTest, RemovesAFileThatNobodyHasWhateverItsName) {
+  for (const std::string name : {"psm_12345678", "new\nline\x1b[31m", "-rf", " "}) {
+    make(name).reset();
+    EXPECT_EQ(remove(name).status, ShmStatus::removed) << name;
+  }
+  EXPECT_EQ(count(), 0U);
+}
+
+TEST_F(ShmFilesTest, KeepsWhatIsOpenMappedOrLeased) {
+  auto file = make("psm_12345678");
+  EXPECT_EQ(remove("psm_12345678").status, ShmStatus::in_use);
+  void* memory = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file.get(), 0);
+  file.reset();
+  EXPECT_EQ(remove("psm_12345678").status, ShmStatus::in_use);
+  munmap(memory, 4096);
+  const UniqueFd leased(open(at("psm_12345678").c_str(), O_RDONLY | O_CLOEXEC));
+  const LeaseBreaksIgnored guard;
+  ASSERT_EQ(fcntl(leased.get(), F_SETLEASE, F_WRLCK), 0);
+  EXPECT_EQ(remove("psm_12345678").status, ShmStatus::in_use);
+  EXPECT_TRUE(exists("psm_12345678"));
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(ShmFilesTest, KeepsAnotherFileOfTheSameName) {
+  make("psm_12345678").reset();
+  const auto seen = entry("psm_12345678").identity;
+  ASSERT_EQ(unlink(at("psm_12345678").c_str()), 0);
+  make("psm_12345678").reset();
+  EXPECT_EQ(remove("psm_12345678", seen).status, ShmStatus::changed);
+  EXPECT_TRUE(exists("psm_12345678"));
+}
+
+TEST_F(ShmFilesTest, KeepsWhatGrewOrWasWritten) {
+  make("psm_12345678").reset();
+  const auto seen = entry("psm_12345678").identity;
+  ASSERT_EQ(truncate(at("psm_12345678").c_str(), 8192), 0);
+  EXPECT_EQ(remove("psm_12345678", seen).status, ShmStatus::changed);
+  auto touched = entry("psm_12345678").identity;
+  touched.modified -= 1;
+  EXPECT_EQ(remove("psm_12345678", touched).status, ShmStatus::changed);
+  EXPECT_TRUE(exists("psm_12345678"));
+}
+
+TEST_F(ShmFilesTest, KeepsWhatHasAnotherName) {
+  make("psm_12345678").reset();
+  ASSERT_EQ(link(at("psm_12345678").c_str(), at("other").c_str()), 0);
+  EXPECT_EQ(remove("psm_12345678").status, ShmStatus::changed);
+  EXPECT_EQ(count(), 2U);
+}
+
+/// Each takes the name of a file that was seen.
+TEST_F(ShmFilesTest, KeepsLinksDirectoriesFifosAndSockets) {
+  make("victim").reset();
+  const auto victim = entry("victim").identity;
+  ASSERT_EQ(symlink("victim", at("a").c_str()), 0);
+  ASSERT_EQ(mkdir(at("b").c_str(), 0700), 0);
+  ASSERT_EQ(mkfifo(at("c").c_str(), 0600), 0);
+  for (const std::string name : {"a", "b", "c"}) {
+    EXPECT_EQ(remove(name).status, ShmStatus::changed) << name;
+    EXPECT_EQ(remove(name, victim).status, ShmStatus::changed) << name;
+  }
+  EXPECT_EQ(count(), 4U);
+  EXPECT_EQ(remove("nothing", victim).status, ShmStatus::already_gone);
+}
+
+TEST_F(ShmFilesTest, GoesOneDirectoryDownButThroughNoLink) {
+  ASSERT_EQ(mkdir(at("joblib").c_str(), 0700), 0);
+  make("joblib/a.pkl").reset();
+  const auto below = directory_->open_below("joblib");
+  ASSERT_TRUE(below);
+  const auto seen = below->list().entries.at(0).identity;
+  ASSERT_EQ(symlink("joblib", at("link").c_str()), 0);
+  EXPECT_EQ(remove("link/a.pkl", seen).status, ShmStatus::changed);
+  EXPECT_EQ(remove("joblib/../joblib/a.pkl", seen).status, ShmStatus::cannot_tell);
+  EXPECT_EQ(remove("joblib/a.pkl", seen).status, ShmStatus::removed);
+  EXPECT_TRUE(exists("joblib"));
+}
+
+TEST_F(ShmFilesTest, ABrokenLeaseEndsNobodyAndTheSignalIsAsBefore) {
+  struct sigaction before {
+  }, after{};
+  ASSERT_EQ(sigaction(SIGIO, nullptr, &before), 0);
+  {
+    const LeaseBreaksIgnored guard;
+    ASSERT_EQ(raise(SIGIO), 0);
+  }
+  ASSERT_EQ(sigaction(SIGIO, nullptr, &after), 0);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+}  // namespace
+}  // namespace vacate
