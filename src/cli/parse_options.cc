@@ -229,7 +229,7 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
 }  // namespace
 
 std::variant<Options, UsageError> parse_options(const std::vector<std::string>& arguments) {
-  static const std::vector<std::string> kCommands = {"status", "free", "why", "doctor", "record"};
+  static const std::vector<std::string> kCommands = {"status", "free", "why", "doctor", "shm", "record"};
   if (arguments.empty()) return Options(StatusOptions{});
   const std::string& first = arguments.front();
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());

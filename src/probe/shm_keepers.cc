@@ -45,7 +45,9 @@ void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& 
   const auto process = root.open(pid);
   const auto status = process ? process->status() : Result<ProcStatus>(process.error());
   const auto stat = process ? process->stat() : Result<ProcStat>(process.error());
-  const bool is_there = status && stat && !stat->is_kernel_thread();
+  // A zombie without live threads answers for nothing.
+  const bool has_ended = stat && (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+  const bool is_there = status && stat && !stat->is_kernel_thread() && !has_ended;
   answer.number(static_cast<std::uint8_t>(is_there));
   if (!is_there) return;
   const auto line = process->read("cmdline", kLongestCommandLine);

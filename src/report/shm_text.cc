@@ -67,8 +67,10 @@ std::string group_text(const ShmReport& report, const std::vector<std::size_t>& 
   for (std::size_t i = 0; i < std::min(members.size(), kMostNamed); ++i) {
     const auto& segment = snapshot.segments[members[i]];
     const auto& each = report.findings[members[i]];
+    std::string size = size_text(segment.on_disk);
+    if (segment.size > segment.on_disk + mebibytes(1)) size += " of " + size_text(segment.size);  // sparse
     const std::string facts =
-        fmt::format("{}  {}  {}  {}", pad_left(size_text(segment.on_disk), 11), printable(segment.user, 16),
+        fmt::format("{}  {}  {}  {}", pad_left(size, 11), printable(segment.user, 16),
                     format_age(std::max(0.0, snapshot.time - segment.modified)), users_text(snapshot, segment.users));
     const std::size_t room = style.width > 34 + 4 ? style.width - 34 - 4 : 20;
     text += elide_end(fmt::format("  {}  {}", pad_right(elide_middle(printable(segment.name, 1024), room), 24), facts),
