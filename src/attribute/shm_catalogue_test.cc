@@ -95,7 +95,7 @@ TEST(ShmCatalogue, WhatOnlyLooksAlikeIsUnknown) {
                                  "nccl-12345",
                                  "nccl-1234567",
                                  "cuda.shm.xyz.1.1",
-                                 "vllm_offload_",
+
                                  "triton_python_backend_shm_region_",
                                  "triton_python_backend_shm_region_1-2",
                                  "plasma12345",
