@@ -115,6 +115,13 @@ TEST(Explain, ResidueIsEvidentOnlyWhereNothingElseCouldBe) {
   EXPECT_NE(attribute_holders(scan, Policy{}).accounts[0].explanations[1].text.find("may be"), std::string::npos);
 }
 
+TEST(Explain, NoResetIsBroughtUpInAPartialView) {
+  auto scan = with_extra(TestMachine(), 10000);
+  scan.host.whole_host = false;
+  scan.visibility.blind_spots = {{"foreign-pid-namespace", "x"}};
+  EXPECT_EQ(codes_of(scan), Codes{"unseen"});
+}
+
 TEST(Explain, UnifiedMemoryAndFilesInFlight) {
   TestMachine m;
   m.actor("broker");
