@@ -14,6 +14,7 @@
 #include <chrono>
 #include <optional>
 
+#include "lab/actor/dumping.h"
 #include "lab/actor/holdings.h"
 #include "lab/actor/passing.h"
 #include "lab/actor/plan.h"
@@ -223,6 +224,9 @@ void Actor::take_final_state() {
     case FinalState::zombie_leader:
       futex_bump(leader_may_go_);
       break;
+    case FinalState::dumping:
+      must(prepare_dump(index_, plan_.stuck_ms));
+      die_by(SIGABRT);
     case FinalState::traced:  // these two are done to it
     case FinalState::frozen:
     case FinalState::running:

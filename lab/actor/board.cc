@@ -71,6 +71,7 @@ Result<Board> Board::create(const std::string& path) {
 Result<Board> Board::map(int fd) {
   void* memory = mmap(nullptr, sizeof(Region), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return system_error("cannot map the board");
+  madvise(memory, sizeof(Region), MADV_DONTDUMP);  // it is large, and of no interest in an actor's core
   return Board(static_cast<Region*>(memory));
 }
 

@@ -57,7 +57,7 @@ void* keep_table(void* argument) {
 
 }  // namespace
 
-Result<void> move_to_thread(std::vector<NodeRef> nodes) {
+Result<void> put_in_thread(const std::vector<NodeRef>& nodes) {
   Order order;
   for (const NodeRef& node : nodes) order.keep.push_back(node.fd.get());
   std::sort(order.keep.begin(), order.keep.end());
@@ -70,10 +70,10 @@ Result<void> move_to_thread(std::vector<NodeRef> nodes) {
     errno = order.problem;
     return system_error("a descriptor table of a thread's own");
   }
-  return {};  // and here the process's own table loses them
+  return {};
 }
 
-Result<std::vector<UniqueFd>> move_to_queue(std::vector<NodeRef> nodes) {
+Result<std::vector<UniqueFd>> put_in_queue(const std::vector<NodeRef>& nodes) {
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0) return system_error("socket pair");
   std::vector<UniqueFd> ends;

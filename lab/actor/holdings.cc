@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "lab/actor/hidden.h"
 #include "lab/driver/protocol.h"
@@ -167,10 +166,14 @@ Result<void> Holdings::place(HeldClient& client, Place where) {
       return {};
     case Place::mapping:
       return map_and_close(client);
-    case Place::thread:
-      return move_to_thread(std::exchange(client.nodes, {}));
+    case Place::thread: {
+      auto put = put_in_thread(client.nodes);
+      client.nodes.clear();
+      return put;
+    }
     case Place::queue: {
-      auto ends = move_to_queue(std::exchange(client.nodes, {}));
+      auto ends = put_in_queue(client.nodes);
+      client.nodes.clear();
       if (!ends) return ends.error();
       std::move(ends->begin(), ends->end(), std::back_inserter(queues_));
       return {};

@@ -21,6 +21,7 @@
 #include <optional>
 #include <utility>
 
+#include "lab/actor/dumping.h"
 #include "lab/actor/signals.h"
 
 namespace lab {
@@ -169,6 +170,9 @@ void enter_actor(const Parent& parent, std::uint32_t index, ActorPlan plan, Uniq
   slot.parent_pid.store(getppid());
   parent.board.enter(index, Phase::forked);
   set_relations(child, plan);
+  if (plan.state == FinalState::dumping) {
+    if (auto allowed = allow_dump(); !allowed) child.fail(allowed.error().message);
+  }
   if (!plan.fork_only) leave_private_mounts(child, parent);
   enter_mounts(child, parent.board, index, plan.proc_options);
   if (!plan.fork_only) exec_actor(child, index, std::move(plan), std::move(birth));

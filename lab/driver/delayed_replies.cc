@@ -27,6 +27,13 @@ void DelayedReplies::after_interrupt(fuse_req* request, std::uint64_t file, std:
   fuse_req_interrupt_func(request, interrupted, &waiting_.back());
 }
 
+void DelayedReplies::before_interrupt(fuse_req* request, std::int64_t delay_ms) {
+  after(request, ReplyKind::status, delay_ms);
+  fuse_req_interrupt_func(request, hurried, &waiting_.back());
+}
+
+void DelayedReplies::hurried(fuse_req* /*request*/, void* waiting) { static_cast<Waiting*>(waiting)->due = in(0); }
+
 void DelayedReplies::answer(std::uint64_t file) {
   for (Waiting& reply : waiting_) {
     if (reply.file == file) reply.due = in(0);

@@ -23,6 +23,8 @@ class DelayedReplies {
 
   /// Answers `request` with success in `delay_ms`; never where that is negative.
   void after(fuse_req* request, ReplyKind kind, std::int64_t delay_ms);
+  /// Answers `request` with success and no data in `delay_ms` (negative: never), or when the caller gets a signal.
+  void before_interrupt(fuse_req* request, std::int64_t delay_ms);
   /// Answers an ioctl on the open file `file` with success `delay_ms` after the caller got a signal.
   void after_interrupt(fuse_req* request, std::uint64_t file, std::int64_t delay_ms);
   /// Answers the ioctls that wait on `file` for a signal.
@@ -40,6 +42,7 @@ class DelayedReplies {
     std::uint64_t file = 0;  ///< 0: nothing but time or the end of the connection answers it
   };
   static void interrupted(fuse_req* request, void* waiting);
+  static void hurried(fuse_req* request, void* waiting);
 
   std::list<Waiting> waiting_;  // a list: libfuse is given the address of an element
 };

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lab/driver/slow_file.h"
+
 namespace lab {
 
 namespace {
@@ -88,6 +90,14 @@ IoctlAnswer DriverCore::ioctl(FileId id, pid_t caller_tid, unsigned long command
   if (file.kind == NodeKind::lab) {
     if (command != kSetGpuState) return {.error = ENOTTY};
     return with_request<GpuStateRequest>(in, [&](auto& request) { return set_gpu_state(request); });
+  }
+  if (file.kind == NodeKind::slow) {
+    if (command != kDelayRead) return {.error = ENOTTY};
+    return with_request<DelayRequest>(in, [&](auto& request) {
+      if (request.after_ms < kForEver) return EINVAL;
+      file.read_delay_ms = request.after_ms;
+      return 0;
+    });
   }
   switch (command) {
     case kRegister:

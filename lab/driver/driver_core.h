@@ -47,6 +47,8 @@ class DriverCore {
   void release(FileId id);
   /// How late a close of a descriptor of `id` by thread `caller_tid` is answered: milliseconds or kForEver.
   [[nodiscard]] std::int64_t take_flush_delay_ms(FileId id, pid_t caller_tid);
+  /// How late a read through `id` is answered: milliseconds or kForEver.
+  [[nodiscard]] std::int64_t read_delay_ms(FileId id) const { return files_.at(id).read_delay_ms; }
   /// What reading the lab's control file gives: the state as it was when the file was opened.
   [[nodiscard]] std::string_view text(FileId id) const { return files_.at(id).text; }
 
@@ -59,6 +61,7 @@ class DriverCore {
     Token own = 0;                       ///< the client this control file is for
     std::vector<Token> registered = {};  ///< clients it keeps, or whose memory it imports
     std::int64_t flush_delay_ms = 0;
+    std::int64_t read_delay_ms = 0;
     std::map<pid_t, std::int64_t> exit_delays_ms = {};  ///< by process, for its next close
     std::string text = {};
   };

@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kNeverExpires = 10.0 * 365 * 86400;  // attributes: a stat must not have to ask
 constexpr off_t kNodeSize = 1 << 18;                  // what can be mapped
+constexpr off_t kSlowSize = 1 << 26;                  // of `slow`
 
 FuseServer& server_of(fuse_req_t request) { return *static_cast<FuseServer*>(fuse_req_userdata(request)); }
 
@@ -36,7 +37,7 @@ struct stat attributes(const FuseServer& server, const Node& node) {
   } else {
     // A regular file: the kernel would look for the driver of a character device in itself and never ask us.
     about.st_mode = S_IFREG | 0666;
-    about.st_size = kNodeSize;
+    about.st_size = node.kind == NodeKind::slow ? kSlowSize : kNodeSize;
   }
   return about;
 }
@@ -99,6 +100,10 @@ void on_open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
 
 void on_read(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* file) {
   DriverCore& core = server_of(request).core();
+  if (const std::int64_t delay_ms = core.read_delay_ms(file->fh); delay_ms != 0) {
+    server_of(request).delayed().before_interrupt(request, delay_ms);  // success without bytes: zeros
+    return;
+  }
   const Node* node = core.nodes().by_inode(inode);
   const auto begin = static_cast<std::size_t>(offset);
   if (node != nullptr && node->kind == NodeKind::lab) {

@@ -15,6 +15,7 @@ NodeTable::NodeTable(const DriverConfig& config) {
   };
   add(NodeKind::directory, "");
   add(NodeKind::lab, "control");
+  add(NodeKind::slow, "slow");
   add(NodeKind::ctl, "nvidiactl");
   add(NodeKind::uvm, "nvidia-uvm");
   add(NodeKind::uvm_tools, "nvidia-uvm-tools");

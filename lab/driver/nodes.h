@@ -14,7 +14,8 @@ namespace lab {
 
 enum class NodeKind {
   directory,
-  lab,  ///< `control`: the lab's own view, never part of /dev
+  lab,   ///< `control`: the lab's own view, never part of /dev
+  slow,  ///< `slow`: answers reads late; never part of /dev either
   ctl,
   gpu,
   uvm,

@@ -218,6 +218,10 @@ Result<void> Machine::Impl::take_final_states(const std::vector<std::uint32_t>& 
   };
   for (const std::uint32_t index : slots) {
     const FinalState state = wanted(index);
+    if (state == FinalState::dumping && !can_dump()) {
+      return Error{ErrorCode::unsupported,
+                   "state \"dumping\": this kernel hands cores to somebody outside the machine"};
+    }
     if (state == FinalState::running || state == FinalState::frozen) continue;
     (void)pidfd(index);  // had while it lives for certain
     if (state == FinalState::traced) {
@@ -234,6 +238,8 @@ Result<void> Machine::Impl::take_final_states(const std::vector<std::uint32_t>& 
       pollfd end{pidfd(index), POLLIN, 0};
       poll(&end, 1, 1);
     }
+    if (wanted(index) != FinalState::dumping) continue;
+    if (auto dumping = await_dump(index, deadline); !dumping) return dumping;
   }
   for (const std::uint32_t index : slots) {  // last: others may be in the same cgroup
     if (wanted(index) != FinalState::frozen) continue;

@@ -57,6 +57,28 @@ std::string cgroup_of(pid_t pid) {
 
 }  // namespace
 
+bool can_dump() {
+  const std::string pattern = read_file("/proc/sys/kernel/core_pattern");
+  // A plain name is a file in the process's own directory; a pipe, a socket or a path is not the machine's.
+  return !pattern.empty() && std::string_view("|@/\n").find(pattern.front()) == std::string_view::npos;
+}
+
+Result<void> Machine::Impl::await_dump(std::uint32_t index, Deadline deadline) const {
+  const Slot& slot = board.slot(index);
+  // There is no event for that, hence the short looks.
+  const auto dumps = [&slot] {
+    const std::string folder = fmt::format("/proc/{}", slot.pid.load());
+    return read_file(folder + "/status").find("CoreDumping:\t1") != std::string::npos;
+  };
+  while (!dumps()) {
+    if (exited(index)) return Error{ErrorCode::io, fmt::format("'{}' ended without a dump", slot.name)};
+    if (deadline.passed()) return Error{ErrorCode::timed_out, fmt::format("'{}' does not dump", slot.name)};
+    pollfd end{pidfd(index), POLLIN, 0};
+    poll(&end, 1, 1);
+  }
+  return {};
+}
+
 Result<void> Machine::Impl::trace(std::uint32_t index) const {
   const pid_t target = board.slot(index).pid.load();
   const SignalsBlocked blocked;

@@ -64,8 +64,10 @@ Result<void> Conductor::enter() {
 
 void Conductor::become_init() const {
   setsid();
-  const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // a dump would be somebody writing for long
+  rlimit cores{};
+  getrlimit(RLIMIT_CORE, &cores);
+  cores.rlim_cur = 0;  // a dump would be somebody writing for long; who is to do that may lift it again
+  setrlimit(RLIMIT_CORE, &cores);
   set_comm("init");
   (void)set_cmdline({"/sbin/init"});  // cosmetic
   reaper_board = setup_.board;

@@ -39,7 +39,7 @@ struct Machine::Impl {
   int next_command = 1;
   std::map<std::uint32_t, std::vector<std::uint32_t>> exporters = {};  ///< of an actor: who has to be ready before it
   std::map<std::string, std::uint32_t> namespaces = {};  ///< the first process of each child pid namespace, by its name
-  std::vector<int> shm_ids = {};  ///< of each [[shm]] entry, -1 for a file
+  std::vector<int> shm_ids = {};                         ///< of each [[shm]] entry, -1 for a file
   std::mutex orders{};  ///< held while orders are added to the board or a process is forked: two threads do both
   std::unique_ptr<Units> units = nullptr;
   std::unique_ptr<UnitBus> unit_bus = nullptr;  ///< after `units`, which it speaks for
@@ -60,6 +60,8 @@ struct Machine::Impl {
   [[nodiscard]] vacate::Result<void> start(const std::vector<std::uint32_t>& slots, vacate::Deadline deadline);
   /// Orders a number for `slot` and waits until nobody has it in the same pid namespace.
   [[nodiscard]] vacate::Result<void> reserve_number(std::uint32_t slot, std::uint32_t of, vacate::Deadline deadline);
+  /// Until `slot` is dumping its core.
+  [[nodiscard]] vacate::Result<void> await_dump(std::uint32_t slot, vacate::Deadline deadline) const;
   /// Has `slot` traced by a helper, and its cgroup frozen.
   [[nodiscard]] vacate::Result<void> trace(std::uint32_t slot) const;
   [[nodiscard]] vacate::Result<void> freeze(std::uint32_t slot, vacate::Deadline deadline) const;
@@ -87,5 +89,8 @@ struct ProcessStat {
   int exit_status = 0;  ///< wait status, of a zombie
 };
 [[nodiscard]] ProcessStat read_stat(pid_t pid);
+
+/// Whether a core dumped in the machine stays there: core_pattern is one for the whole kernel, and not ours to change.
+[[nodiscard]] bool can_dump();
 
 }  // namespace lab

@@ -388,9 +388,12 @@ TEST_F(MachineTest, TheVendorsLibraryIsThatOfTheEra) {
 }
 
 TEST(UnsupportedTest, NamesTheActorAndThePart) {
-  const auto scenario = parse_case("title = \"t\"\n[[actor]]\nname = \"a\"\nstate = \"dumping\"\n", "test.toml");
+  const auto scenario = parse_case(
+      "title = \"t\"\n[[actor]]\nname = \"a\"\n[[actor]]\nname = \"b\"\nparent = \"a\"\nrespawn = [\"c\"]\n"
+      "[[actor]]\nname = \"c\"\nparent = \"b\"\n",
+      "test.toml");
   ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(unsupported(*scenario), "actor 'a': state \"dumping\": core_pattern is one for the whole kernel");
+  EXPECT_EQ(unsupported(*scenario), "actor 'b': respawn");
   const auto status = run_in_machine(*scenario, {}, [](Machine&) { return 0; });
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, vacate::ErrorCode::unsupported);

@@ -106,6 +106,8 @@ FinalState state_of(ActorState state) {
       return FinalState::traced;
     case ActorState::frozen:
       return FinalState::frozen;
+    case ActorState::dumping:
+      return FinalState::dumping;
     case ActorState::zombie:
       return FinalState::zombie;
     case ActorState::zombie_leader:

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "lab/actor/board.h"
+#include "lab/actor/dumping.h"
 #include "lab/machine/files.h"
 #include "lab/machine/plan.h"
 
@@ -64,9 +65,9 @@ Result<void> own_folders(const std::string& root) {
        {Folder{"/tmp", 01777}, Folder{"/run", 0755}, Folder{"/var", 0755}, Folder{"/etc/vacate", 0755}}) {
     if (auto mounted = mount_tmpfs(root + path, mode); !mounted) return mounted;
   }
-  for (const auto& [path, mode] :
-       {Folder{"/run/lab", 0711}, Folder{kDriverDir, 0755}, Folder{kIoDir, 0711}, Folder{"/run/lock", 01777},
-        Folder{"/var/log", 0755}, Folder{"/var/lib", 0755}, Folder{"/var/cache", 0755}, Folder{"/var/tmp", 01777}}) {
+  for (const auto& [path, mode] : {Folder{"/run/lab", 0711}, Folder{kCoreFolder, 01777}, Folder{kDriverDir, 0755},
+                                   Folder{kIoDir, 0711}, Folder{"/run/lock", 01777}, Folder{"/var/log", 0755},
+                                   Folder{"/var/lib", 0755}, Folder{"/var/cache", 0755}, Folder{"/var/tmp", 01777}}) {
     if (auto made = make_directory(root + path, mode); !made) return made;
   }
   if (symlink("/run", (root + "/var/run").c_str()) != 0) return system_error("/var/run");

@@ -12,7 +12,6 @@ namespace {
 using Refusal = std::optional<std::string>;
 
 Refusal refuse_state(const ActorSpec& actor) {
-  if (actor.state == ActorState::dumping) return "state \"dumping\": core_pattern is one for the whole kernel";
   if (!actor.respawn.empty()) return "respawn";
   return std::nullopt;
 }
@@ -40,6 +39,7 @@ Refusal refuse_hold(const Case& scenario, const ActorSpec& actor, const HoldSpec
 /// What a parent without root's rights cannot give its child.
 Refusal refuse_under(const ActorSpec& actor, const ActorSpec& parent) {
   if (parent.user == User::root) return std::nullopt;
+  if (actor.state == ActorState::dumping) return "state \"dumping\" under a parent that is not root";
   if (actor.user != parent.user) return "a user other than that of its parent, which is not root";
   // Below /home nothing else lies that the program would have to be bound over.
   if (!actor.exe.empty() && !actor.exe.starts_with("/home/"))

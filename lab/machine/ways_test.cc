@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "lab/machine/machine_impl.h"
 #include "lab/machine/test_machine.h"
 
 namespace lab {
@@ -264,6 +265,40 @@ name = "outside"
                                   return lines;
                                 });
   EXPECT_THAT(seen, ElementsAre("1\n0::/box", "1", "lives", "KILL", "Z", "4", "TERM"));
+}
+
+TEST_F(ConditionTest, ADumpKeepsEverythingOpen) {
+  if (!can_dump()) GTEST_SKIP() << "this kernel hands cores to somebody else";
+  const Lines seen = observe_in(
+      R"(
+title = "t"
+[[actor]]
+name = "parent"
+[[actor]]
+name = "long"
+parent = "parent"
+user = "alice"
+state = "dumping"
+holds = [{ gpu = 0, memory = 100 }]
+[[actor]]
+name = "brief"
+state = "dumping"
+stuck = 0.5
+holds = [{ gpu = 0, memory = 100 }]
+)",
+      [](Machine& m) {
+        Lines lines{ask(m, "grep CoreDumping /proc/{long}/status | xargs"), nodes_in(m, "/proc/{long}/fd/*"), used(m)};
+        lines.push_back(exits_within(m, "brief", 100) ? "at once" : "dumps");
+        lines.push_back(exits_within(m, "brief", 5000) ? "then ended" : "for ever");
+        lines.push_back(m.actor("brief")->ended_by);
+        (void)m.send_signal("long", SIGTERM);
+        lines.push_back(exits_within(m, "long", 100) ? "ended" : "dumps");
+        end(m, "long", SIGKILL);
+        lines.push_back(m.actor("long")->exited ? "ended" : "dumps");
+        lines.push_back(used(m));
+        return lines;
+      });
+  EXPECT_THAT(seen, ElementsAre("CoreDumping: 1", "3", "204", "dumps", "then ended", "ABRT", "dumps", "ended", "4"));
 }
 
 TEST_F(ConditionTest, WhatCannotBeIsSaid) {

@@ -119,8 +119,8 @@ TEST_F(Steps, WhoDoesNotEndIsNamed) {
 }
 
 TEST_F(Steps, WhatTheLabCannotDoIsAnErrorByName) {
-  EXPECT_THAT(failure("[[actor]]\nname = 'a'\nstate = 'dumping'\n"),
-              HasSubstr("the lab cannot do this yet: actor 'a': state \"dumping\""));
+  EXPECT_THAT(failure("[[actor]]\nname = 'a'\nrespawn = ['b']\n[[actor]]\nname = 'b'\nparent = 'a'\n"),
+              HasSubstr("the lab cannot do this yet: actor 'a': respawn"));
 }
 
 TEST_F(Steps, TheNumberOfTheLivingIsNotGivenAgain) {
