@@ -70,15 +70,90 @@ inline TestMachine any_machine() {
   return m;
 }
 
+/// One of the services, containers and jobs that any_services() tells of; `id` 0 to 3.
+inline std::string any_cgroup(int id) {
+  const std::string digit(1, static_cast<char>('a' + id));
+  std::string container;
+  for (int i = 0; i < 64; ++i) container += digit;
+  const std::string groups[] = {"/system.slice/llm-" + digit + ".service",
+                                "/system.slice/docker-" + container + ".scope",
+                                "/lxc.payload.box-" + digit,
+                                "/slurm/uid_1000/job_" + std::to_string(40 + id) + "/step_0",
+                                "/user.slice/user-1000.slice/session-" + std::to_string(id) + ".scope",
+                                "/"};
+  return groups[below(6)];
+}
+
+inline Reading<bool> maybe() {
+  if (one_in(3)) return Unknown::timed_out;
+  return one_in(2);
+}
+
+/// Puts whole trees into services, containers and jobs, and lets their managers say what they will.
+inline void add_origins(Snapshot& scan) {
+  static const char* const kStates[] = {"active", "inactive", "failed", "activating", "deactivating", ""};
+  for (auto& process : scan.processes) {
+    const auto* parent = scan.find(process.ppid);
+    const bool stays = parent != nullptr && parent->key.pid < process.key.pid && !one_in(5);
+    process.cgroup = stays ? parent->cgroup : any_cgroup(below(4));
+  }
+  scan.services.answered = maybe();
+  for (int id = 0; id < 4; ++id) {
+    const std::string digit(1, static_cast<char>('a' + id));
+    ServiceUnit unit;
+    unit.name = "llm-" + digit + ".service";
+    unit.active_state = kStates[below(6)];
+    unit.sub_state = one_in(3) ? "exited" : "running";
+    const auto& somebody = scan.processes[static_cast<std::size_t>(below(static_cast<int>(scan.processes.size())))];
+    unit.main_pid = one_in(3) ? 0 : one_in(4) ? 777 : somebody.key.pid;
+    unit.restart = one_in(2) ? "always" : "no";
+    if (scan.services.answered.value_or(false) && !one_in(4)) scan.services.units.push_back(unit);
+    if (!one_in(4)) scan.containers.push_back({"box-" + digit, maybe(), "lxc"});
+    if (!one_in(4)) scan.jobs.push_back({std::to_string(40 + id), maybe(), "slurmd"});
+  }
+}
+
+/// References that no table shows, instances, figures that only people look at.
+inline void add_rarities(Snapshot& scan) {
+  for (const auto& process : scan.processes) {
+    if (!one_in(8)) continue;
+    const auto kind = one_in(2) ? HiddenKind::in_flight : HiddenKind::io_uring_file;
+    const std::string path = kind == HiddenKind::in_flight ? "" : "/dev/nvidia" + std::to_string(below(4));
+    scan.hidden_references.push_back({process.key.pid, kind, below(9), static_cast<unsigned>(1 + below(3)), path});
+  }
+  for (auto& charge : scan.charges) {
+    if (one_in(4)) charge.instances = {static_cast<std::uint32_t>(below(3)), static_cast<std::uint32_t>(3 + below(4))};
+  }
+  for (auto& gpu : scan.gpus) {
+    if (one_in(3)) gpu.utilization = static_cast<std::uint32_t>(below(101));
+    if (one_in(4)) gpu.mig = one_in(2);
+    gpu.unified_memory = one_in(10);
+    if (one_in(4)) gpu.recovery_action = static_cast<std::uint32_t>(below(4));
+    if (one_in(12)) gpu.state = one_in(2) ? GpuState::lost : GpuState::reset_required;
+  }
+  for (auto& process : scan.processes) {
+    if (one_in(12)) process.condition = static_cast<Condition>(below(6));
+    if (one_in(10)) process.login_uid = static_cast<uid_t>(below(2) * 1000);
+    if (one_in(12)) process.pid_namespace += 1;
+  }
+}
+
 // The scan is never perfect: figures missing, charges of strangers, descriptors unread.
 inline Snapshot any_snapshot() {
   auto scan = any_machine().snapshot();
+  add_origins(scan);
+  add_rarities(scan);
   for (auto& charge : scan.charges) {
     if (one_in(6)) charge.memory = Unknown::not_supported;
     if (one_in(12)) charge.pid = below(3000);
   }
   std::sort(scan.charges.begin(), scan.charges.end(),
             [](const auto& a, const auto& b) { return std::tie(a.gpu, a.pid) < std::tie(b.gpu, b.pid); });
+  // Of one process on one GPU there is one row.
+  scan.charges.erase(
+      std::unique(scan.charges.begin(), scan.charges.end(),
+                  [](const auto& a, const auto& b) { return std::tie(a.gpu, a.pid) == std::tie(b.gpu, b.pid); }),
+      scan.charges.end());
   if (one_in(5)) scan.visibility.all_references = false;
   if (one_in(8)) scan.driver.state = DriverState::no_answer;
   if (one_in(8)) scan.host.whole_host = false;

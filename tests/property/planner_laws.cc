@@ -238,6 +238,10 @@ void same_snapshot_same_bytes() {
   const Stage s;
   auto shuffled = s.snapshot;
   std::reverse(shuffled.references.begin(), shuffled.references.end());
+  std::reverse(shuffled.charges.begin(), shuffled.charges.end());
+  std::reverse(shuffled.hidden_references.begin(), shuffled.hidden_references.end());
+  std::reverse(shuffled.shared_clients.begin(), shuffled.shared_clients.end());
+  std::reverse(shuffled.shells.begin(), shuffled.shells.end());
   const auto again = attribute_holders(shuffled, s.policy);
   RC_ASSERT(again == s.attribution);
   RC_ASSERT(plan_free(s.snapshot, again, s.request).value_or(Plan{}) == s.plan);
@@ -326,6 +330,36 @@ void seeing_less_never_makes_a_leftover() {
   }
 }
 
+// What could not be asked is unknown, never gone.
+void a_manager_that_is_silent_never_makes_a_leftover() {
+  const Stage s;
+  auto silent = s.snapshot;
+  silent.services = {};
+  silent.services.answered = Unknown::timed_out;
+  for (auto* list : {&silent.containers, &silent.jobs}) {
+    for (auto& entry : *list) entry.exists = Unknown::timed_out;
+  }
+  const auto attribution = attribute_holders(silent, s.policy);
+  for (const auto& holder : attribution.holders) {
+    if (holder.standing == Standing::leftover)
+      RC_ASSERT(s.attribution.find(holder.key.pid)->standing == Standing::leftover);
+  }
+}
+
+// A hint is no evidence: it makes nobody a holder, and it can only take proof away.
+void hints_make_nobody_a_holder_nor_a_leftover() {
+  const Stage s;
+  auto without = s.snapshot;
+  without.hidden_references.clear();
+  const auto attribution = attribute_holders(without, s.policy);
+  RC_ASSERT(attribution.holders.size() == s.attribution.holders.size());
+  for (const auto& holder : s.attribution.holders) {
+    const auto* plain = attribution.find(holder.key.pid);
+    RC_ASSERT(plain != nullptr);
+    RC_ASSERT(holder.standing != Standing::leftover || plain->standing == Standing::leftover);
+  }
+}
+
 void a_later_round_asks_nobody_twice() {
   const Stage s;
   auto after = s.snapshot;
@@ -370,6 +404,8 @@ int main() {
       {"every holder is in exactly one group", everybody_is_in_one_group},
       {"no leftover beside its creator", no_leftover_beside_its_creator},
       {"seeing less never makes a leftover", seeing_less_never_makes_a_leftover},
+      {"a silent manager never makes a leftover", a_manager_that_is_silent_never_makes_a_leftover},
+      {"hints make nobody a holder nor a leftover", hints_make_nobody_a_holder_nor_a_leftover},
       {"a later round asks nobody twice", a_later_round_asks_nobody_twice},
   };
   bool all = true;

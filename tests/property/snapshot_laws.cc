@@ -80,6 +80,9 @@ Snapshot any_recorded() {
     gpu.state = static_cast<GpuState>(below(4));
   }
   for (auto& node : s.nodes) node.inode = any_number();
+  s.hidden_references.clear();  // what follows is in order by itself
+  s.services.units.clear();
+  s.containers.clear();
   for (int i = below(4); i > 0; --i)
     s.hidden_references.push_back({9 - i, static_cast<HiddenKind>(below(2)), below(9) - 1, 1, any_bytes()});
   s.services.answered = any_reading(one_in(2));
@@ -142,6 +145,15 @@ std::vector<Decided> decisions(const Snapshot& snapshot, const Attribution& attr
   return decided;
 }
 
+/// Sentences may name a unit or a container, which redaction replaces; who is meant and how much stays.
+std::vector<GpuAccount> without_names(std::vector<GpuAccount> accounts) {
+  for (auto& account : accounts) {
+    for (auto& blocker : account.reset_blockers) blocker.way.clear();
+    for (auto& explanation : account.explanations) explanation.text.clear();
+  }
+  return accounts;
+}
+
 void redaction_changes_no_decision() {
   const Snapshot original = any_snapshot();
   const Snapshot hidden = redacted(original);
@@ -153,7 +165,7 @@ void redaction_changes_no_decision() {
     RC_ASSERT(a.key == b.key && a.standing == b.standing && a.role == b.role && a.group == b.group && a.gpus == b.gpus);
     RC_ASSERT(a.protection == b.protection && a.because.size() == b.because.size());
   }
-  RC_ASSERT(before.accounts == after.accounts);
+  RC_ASSERT(without_names(before.accounts) == without_names(after.accounts));
   for (const auto scope : {Scope::leftovers, Scope::unsure, Scope::all})
     RC_ASSERT(decisions(original, before, scope) == decisions(hidden, after, scope));
 }
