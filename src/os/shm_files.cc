@@ -80,8 +80,11 @@ ShmListing ShmDirectory::list() const {
       break;
     }
     auto entry = ask(directory_.get(), name, AT_SYMLINK_NOFOLLOW);
-    if (entry) listing.entries.push_back(*std::move(entry));
-    if (!entry && entry.error().code != ErrorCode::gone) listing.complete = false;
+    if (!entry) {
+      if (entry.error().code != ErrorCode::gone) listing.complete = false;
+      continue;
+    }
+    listing.entries.push_back(*std::move(entry));
   }
   listing.complete = listing.complete && reader.error() == 0;
   std::sort(listing.entries.begin(), listing.entries.end(),
@@ -92,16 +95,10 @@ ShmListing ShmDirectory::list() const {
 LeaseBreaksIgnored::LeaseBreaksIgnored() noexcept {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  auto* before = new struct sigaction();
-  (void)sigaction(SIGIO, &ignore, before);
-  before_ = before;
+  (void)sigaction(SIGIO, &ignore, &before_);
 }
 
-LeaseBreaksIgnored::~LeaseBreaksIgnored() {
-  auto* before = static_cast<struct sigaction*>(before_);
-  (void)sigaction(SIGIO, before, nullptr);
-  delete before;
-}
+LeaseBreaksIgnored::~LeaseBreaksIgnored() { (void)sigaction(SIGIO, &before_, nullptr); }
 
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,7 +62,7 @@ class LeaseBreaksIgnored {
   LeaseBreaksIgnored& operator=(const LeaseBreaksIgnored&) = delete;
 
  private:
-  void* before_;  ///< the disposition that is restored
+  struct sigaction before_ {};  ///< the disposition that is restored
 };
 
 /// Removes `name`, a path of one or two parts below `directory`, if it is still the regular file `expected` and nobody
