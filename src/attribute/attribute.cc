@@ -10,11 +10,13 @@
 #include "attribute/charges.h"
 #include "attribute/explain.h"
 #include "attribute/groups.h"
+#include "attribute/origins.h"
 #include "attribute/policy_rules.h"
 #include "attribute/protection.h"
 #include "attribute/reset_blockers.h"
 #include "attribute/roles.h"
 #include "attribute/standing.h"
+#include "attribute/supervisors.h"
 
 namespace vacate {
 namespace {
@@ -52,7 +54,8 @@ class Attributor {
         census_(snapshot),
         groups_(census_),
         charges_(census_, groups_),
-        standings_(census_, groups_, charges_) {}
+        origins_(census_),
+        standings_(census_, groups_, charges_, origins_) {}
 
   Attribution attribute(const Baselines& known) && {
     for (const auto& [pid, references] : census_.references()) result_.holders.push_back(holder(pid));
@@ -76,6 +79,7 @@ class Attributor {
     holder.common = common_evidence_of(census_, pid);
     if (const auto* process = census_.living(pid)) {
       holder.key = process->key;
+      if (holder.standing != Standing::leftover) holder.supervisor = supervisor_of(census_, origins_, *process);
       holder.protection = protection_of(*process, snapshot_);
       if (!holder.protection && is_mps_client(charges_, pid)) holder.protection = mps_client_protection();
       if (!holder.protection) {
@@ -178,6 +182,7 @@ class Attributor {
   Census census_;
   Groups groups_;
   Charges charges_;
+  Origins origins_;
   Standings standings_;
   Attribution result_;
 };

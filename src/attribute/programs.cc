@@ -28,6 +28,64 @@ constexpr std::array<std::string_view, 12> kContainerRuntimes = {"containerd", "
                                                                  "crun",       "runc",    "podman",    "kubelet",
                                                                  "runsc",      "incusd",  "lxc-start", "lxc-monitord"};
 
+// Units without ".service" and instance. Schedulers, logins, displays, container runtimes and hubs that let their
+// users' servers run on while they are restarted.
+constexpr std::array<std::string_view, 55> kServicesOfOthersWork = {"cron",
+                                                                    "crond",
+                                                                    "cronie",
+                                                                    "fcron",
+                                                                    "anacron",
+                                                                    "atd",
+                                                                    "at",
+                                                                    "ssh",
+                                                                    "sshd",
+                                                                    "dropbear",
+                                                                    "getty",
+                                                                    "serial-getty",
+                                                                    "console-getty",
+                                                                    "container-getty",
+                                                                    "user",
+                                                                    "gdm",
+                                                                    "gdm3",
+                                                                    "sddm",
+                                                                    "lightdm",
+                                                                    "greetd",
+                                                                    "ly",
+                                                                    "xrdp",
+                                                                    "xrdp-sesman",
+                                                                    "display-manager",
+                                                                    "docker",
+                                                                    "snap.docker.dockerd",
+                                                                    "containerd",
+                                                                    "cri-docker",
+                                                                    "crio",
+                                                                    "cri-o",
+                                                                    "podman",
+                                                                    "kubelet",
+                                                                    "k3s",
+                                                                    "k3s-agent",
+                                                                    "rke2-server",
+                                                                    "rke2-agent",
+                                                                    "k0scontroller",
+                                                                    "k0sworker",
+                                                                    "nomad",
+                                                                    "lxc",
+                                                                    "lxd",
+                                                                    "snap.lxd.daemon",
+                                                                    "incus",
+                                                                    "libvirtd",
+                                                                    "virtqemud",
+                                                                    "slurmd",
+                                                                    "slurmctld",
+                                                                    "pbs",
+                                                                    "pbs_mom",
+                                                                    "lsfd",
+                                                                    "condor",
+                                                                    "sge_execd",
+                                                                    "gridengine-execd",
+                                                                    "flux",
+                                                                    "jupyterhub"};
+
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -44,6 +102,11 @@ bool is_shell(std::string_view exe, const std::vector<std::string>& shells) {
 bool is_system_path(std::string_view path) noexcept {
   return std::any_of(kSystemTrees.begin(), kSystemTrees.end(),
                      [&](std::string_view tree) { return path.starts_with(tree); });
+}
+
+bool is_service_of_others_work(std::string_view unit) noexcept {
+  if (unit.ends_with(".service")) unit.remove_suffix(8);
+  return contains(kServicesOfOthersWork, unit.substr(0, unit.find('@')));
 }
 
 std::string_view base_name(std::string_view path) noexcept {

@@ -19,6 +19,11 @@ enum class Program { ordinary, shell, login, service_manager, container_runtime 
 
 /// Is the file below a directory that only root fills: /usr/bin, /usr/lib, /opt, ...? A home directory is none of them.
 [[nodiscard]] bool is_system_path(std::string_view path) noexcept;
+/// Is it the service of a scheduler, a login or a container runtime? Those are restarted beside the work that they
+/// started, which is not theirs: a younger main process or a stopped unit says nothing of it. By name, for it only
+/// spares.
+[[nodiscard]] bool is_service_of_others_work(std::string_view unit) noexcept;
+
 /// What follows the last slash.
 [[nodiscard]] std::string_view base_name(std::string_view path) noexcept;
 

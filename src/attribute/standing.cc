@@ -7,6 +7,7 @@
 
 #include "attribute/parentage.h"
 #include "attribute/proofs.h"
+#include "attribute/testimony.h"
 
 namespace vacate {
 namespace {
@@ -29,10 +30,11 @@ bool leads_group_or_session(const Process& process) noexcept {
 
 }  // namespace
 
-Standings::Standings(const Census& census, const Groups& groups, const Charges& charges)
-    : census_(&census), groups_(&groups), charges_(&charges) {
+Standings::Standings(const Census& census, const Groups& groups, const Charges& charges, const Origins& origins)
+    : census_(&census), groups_(&groups), charges_(&charges), origins_(&origins) {
   judge_owners();
   judge_servers();
+  hear_origins();
   collect_proofs();
 }
 
@@ -56,9 +58,7 @@ void Standings::judge_owners() {
   }
 }
 
-// Test 4. Its clauses on services, jobs and containers (is the unit active, does its main process live, ...) belong
-// here, and those of test 3 into collect_proofs(), once a scan asks for them; until then they are unknown, which is
-// neither live nor gone.
+// Test 4, its last clause.
 void Standings::judge_servers() {
   for (auto& [top, verdict] : verdicts_) {
     const auto* process = census_->living(top);
@@ -72,6 +72,19 @@ void Standings::judge_servers() {
       verdict.set_up_to_stay =
           fmt::format("it leads its own {} and its group listens on a socket: a server set up to stay",
                       process->pgid == top ? "process group" : "session");
+  }
+}
+
+// Tests 3 and 4, the clauses on services, containers and jobs: adopted or not.
+void Standings::hear_origins() {
+  for (auto& [top, verdict] : verdicts_) {
+    const auto* process = census_->living(top);
+    if (process == nullptr || verdict.owned || process->cgroup.empty()) continue;
+    auto said = testimony_of(*census_, *groups_, *origins_, *process);
+    verdict.proofs = std::move(said.gone);
+    verdict.kept = std::move(said.lives);
+    verdict.keeper = said.keeper;
+    verdict.open = std::move(said.open);
   }
 }
 
@@ -103,7 +116,8 @@ void Standings::collect_proofs() {
 }
 
 // A live topmost member makes its group live as a whole. Test 3 comes before test 4, so who has proof is not saved by
-// listening.
+// listening. What a control group tells of one member says nothing for those of others that are proven: see
+// kept_topmost().
 std::optional<pid_t> Standings::live_topmost(std::size_t group) const {
   if (const auto owned = owned_by_.find(group); owned != owned_by_.end()) return owned->second;
   for (const auto top : groups_->topmost(group)) {
@@ -111,6 +125,24 @@ std::optional<pid_t> Standings::live_topmost(std::size_t group) const {
     if (verdict.proofs.empty() && verdict.set_up_to_stay) return top;
   }
   return std::nullopt;
+}
+
+// One whose service, job or container lives, and with it whoever of its group has no proof against it.
+std::optional<pid_t> Standings::kept_topmost(std::size_t group) const {
+  for (const auto top : groups_->topmost(group)) {
+    const auto& verdict = verdicts_.at(top);
+    if (verdict.proofs.empty() && verdict.kept) return top;
+  }
+  return std::nullopt;
+}
+
+// The topmost member whose verdict is that of `pid`, which lives.
+pid_t Standings::judged_for(pid_t pid) const {
+  const auto group = *groups_->group_of(pid);
+  const auto top = groups_->topmost_of(pid);
+  if (const auto live = live_topmost(group)) return *live;
+  const auto& verdict = verdicts_.at(top);
+  return verdict.proofs.empty() && !verdict.kept ? kept_topmost(group).value_or(top) : top;
 }
 
 // At the other end of a pipe. In its own group proof is enough; whether that group is live in the end is decided for
@@ -125,14 +157,14 @@ bool Standings::counts_as_leftover(pid_t pid, std::size_t seen_from_group) const
 Standing Standings::of(pid_t pid) const {
   if (census_->living(pid) == nullptr) return Standing::foreign;
   if (live_topmost(*groups_->group_of(pid))) return Standing::live;
-  return verdicts_.at(groups_->topmost_of(pid)).proofs.empty() ? Standing::unsure : Standing::leftover;
+  const auto& verdict = verdicts_.at(judged_for(pid));
+  if (!verdict.proofs.empty()) return Standing::leftover;
+  return verdict.kept ? Standing::live : Standing::unsure;
 }
 
 std::vector<std::string> Standings::because(pid_t pid) const {
   if (census_->living(pid) == nullptr) return {"its process cannot be seen from here"};
-  const auto group = *groups_->group_of(pid);
-  const auto live = live_topmost(group);
-  const auto judged = live.value_or(groups_->topmost_of(pid));
+  const auto judged = judged_for(pid);
   std::vector<std::string> sentences;
   if (judged == pid) return reasons_of_topmost(judged);
   const auto whole = groups_->topmost_of(pid) == judged ? "tree" : "group";
@@ -150,9 +182,11 @@ std::vector<std::string> Standings::reasons_of_topmost(pid_t top) const {
     sentences.push_back(fmt::format("its parent {} is in another process group: it was adopted", process.ppid));
   if (!verdict.proofs.empty()) {
     sentences.insert(sentences.end(), verdict.proofs.begin(), verdict.proofs.end());
-  } else if (verdict.set_up_to_stay) {
-    sentences.push_back(*verdict.set_up_to_stay);
+  } else if (verdict.set_up_to_stay || verdict.kept) {
+    if (verdict.kept) sentences.push_back(*verdict.kept);
+    if (verdict.set_up_to_stay) sentences.push_back(*verdict.set_up_to_stay);
   } else {
+    sentences.insert(sentences.end(), verdict.open.begin(), verdict.open.end());
     for (auto& sentence : what_would_decide(verdict, process)) sentences.push_back(std::move(sentence));
   }
   return sentences;
@@ -175,10 +209,13 @@ std::vector<std::string> Standings::what_would_decide(const TopmostVerdict& verd
 }
 
 std::optional<pid_t> Standings::owner_of(std::size_t group) const {
-  const auto live = live_topmost(group);
+  auto live = live_topmost(group);
+  if (!live) live = kept_topmost(group);
   if (!live) return std::nullopt;
-  const auto owner = verdicts_.at(*live).owner;
-  return owner && census_->living(*owner) != nullptr ? owner : std::nullopt;
+  const auto& verdict = verdicts_.at(*live);
+  const auto owner = verdict.owner ? verdict.owner : verdict.keeper;
+  const bool is_outside_group = owner && groups_->group_of(*owner) != group;
+  return owner && (verdict.owner || is_outside_group) && census_->living(*owner) != nullptr ? owner : std::nullopt;
 }
 
 }  // namespace vacate

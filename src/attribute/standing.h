@@ -11,6 +11,7 @@
 #include "attribute/census.h"
 #include "attribute/charges.h"
 #include "attribute/groups.h"
+#include "attribute/origins.h"
 #include "model/holder.h"
 
 namespace vacate {
@@ -21,12 +22,16 @@ struct TopmostVerdict {
   std::optional<pid_t> owner;        ///< that somebody, where it can be seen
   bool adopted = false;
   std::vector<std::string> proofs;            ///< test 3: of its owner's death; empty: none
-  std::optional<std::string> set_up_to_stay;  ///< test 4
+  std::optional<std::string> set_up_to_stay;  ///< test 4: a server that listens
+  std::optional<std::string> kept;            ///< test 4: its service, job or container lives
+  std::optional<pid_t> keeper;                ///< the main or first process that `kept` speaks of
+  std::vector<std::string> open;              ///< what its service, job or container left open
 };
 
 class Standings {
  public:
-  Standings(const Census& census, const Groups& groups, const Charges& charges);
+  /// All four must outlive it.
+  Standings(const Census& census, const Groups& groups, const Charges& charges, const Origins& origins);
 
   [[nodiscard]] Standing of(pid_t pid) const;
   /// Sentences, without figures that change from scan to scan.
@@ -38,8 +43,11 @@ class Standings {
   void judge_owners();
   void collect_proofs();
   void judge_servers();
+  void hear_origins();
   [[nodiscard]] bool is_owned(std::size_t group) const { return owned_by_.contains(group); }
   [[nodiscard]] std::optional<pid_t> live_topmost(std::size_t group) const;
+  [[nodiscard]] std::optional<pid_t> kept_topmost(std::size_t group) const;
+  [[nodiscard]] pid_t judged_for(pid_t pid) const;
   [[nodiscard]] bool counts_as_leftover(pid_t pid, std::size_t seen_from_group) const;
   [[nodiscard]] std::vector<std::string> reasons_of_topmost(pid_t top) const;
   [[nodiscard]] std::vector<std::string> what_would_decide(const TopmostVerdict& verdict, const Process& top) const;
@@ -47,6 +55,7 @@ class Standings {
   const Census* census_;
   const Groups* groups_;
   const Charges* charges_;
+  const Origins* origins_;
   std::map<pid_t, TopmostVerdict> verdicts_;  ///< of every topmost member
   std::map<std::size_t, pid_t> owned_by_;     ///< group -> its lowest member that passes test 2
 };

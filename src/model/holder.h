@@ -28,12 +28,18 @@ struct Protection {
   bool operator==(const Protection&) const = default;
 };
 
-/// Who starts it again or looks after it, as far as the scan tells: for people and for what stopping it takes.
+/// Does it start again what ended?
+enum class Restarts { unknown, no, yes };
+
+/// Who starts it again or looks after it, as far as the scan tells: for people and for what stopping it takes. Nobody
+/// is ended or spared because of it.
 struct Supervisor {
-  std::string kind;  ///< "unit", "container", "slurm-job", "torchrun", "ray", "supervisord", "mpi", "shell-job", ...
+  /// "unit", "user-unit", "container", "slurm-job", "batch-job", "torchrun", "accelerate", "deepspeed", "ray",
+  /// "supervisord", "mpi", "tmux", "screen", "shell-job"
+  std::string kind;
   std::string name;  ///< "llm.service", a container's id, a job's number, a program; hostile bytes
   pid_t pid = 0;     ///< of the supervising process, 0 where there is none to name
-  bool restarts = false;  ///< starts what ended again
+  Restarts restarts = Restarts::unknown;
   bool operator==(const Supervisor&) const = default;
 };
 

@@ -216,7 +216,7 @@ WhyPart origin_part(const WhyReport& report, const Process& process, const Holde
     part.sentences.push_back(
         fmt::format("looked after by {} {}{}{}", holder->supervisor->kind, holder->supervisor->name,
                     holder->supervisor->pid != 0 ? fmt::format(" (pid {})", holder->supervisor->pid) : "",
-                    holder->supervisor->restarts ? ", which starts it again when it ends" : ""));
+                    holder->supervisor->restarts == Restarts::yes ? ", which starts it again when it ends" : ""));
   return part;
 }
 
@@ -281,7 +281,7 @@ WhyPart futile_part(const WhyReport& report, const Process& process, const Holde
       say(fmt::format(
           "ending it helps for a moment only: {} starts it again (Restart={}); 'systemctl stop {}' does help",
           unit.name, unit.restart, unit.name));
-  if (holder->supervisor && holder->supervisor->restarts && holder->supervisor->kind != "unit")
+  if (holder->supervisor && holder->supervisor->restarts == Restarts::yes && holder->supervisor->kind != "unit")
     say(fmt::format("its supervisor starts it again: end it there ({} {})", holder->supervisor->kind,
                     holder->supervisor->name));
   if (process.condition == Condition::stuck)
