@@ -11,6 +11,17 @@
 
 namespace vacate {
 
+std::string format_tty(std::uint32_t device) {
+  // new_encode_dev() of the kernel; the majors are those of Documentation/admin-guide/devices.txt.
+  static constexpr std::uint32_t kConsoles = 4, kFirstPts = 136, kLastPts = 143, kFirstSerial = 64;
+  const auto major = (device >> 8U) & 0xfffU;
+  const auto minor = (device & 0xffU) | ((device >> 12U) & 0xfff00U);
+  if (major >= kFirstPts && major <= kLastPts) return fmt::format("pts/{}", minor + (major - kFirstPts) * 256);
+  if (major == kConsoles && minor < kFirstSerial) return fmt::format("tty{}", minor);
+  if (major == kConsoles) return fmt::format("ttyS{}", minor - kFirstSerial);
+  return fmt::format("{}:{}", major, minor);
+}
+
 std::string with_thousands(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)

@@ -27,6 +27,8 @@ namespace vacate {
 [[nodiscard]] std::string format_rfc3339(double epoch_seconds);
 /// "0-3,5,7" of sorted numbers.
 [[nodiscard]] std::string format_ranges(const std::vector<std::uint64_t>& sorted);
+/// "pts/3", "tty1", "ttyS0", "4:64" of the number of a terminal as /proc/PID/stat encodes it; not for 0.
+[[nodiscard]] std::string format_tty(std::uint32_t device);
 /// "1 process", "3 processes".
 [[nodiscard]] std::string counted(std::size_t number, std::string_view one, std::string_view many);
 

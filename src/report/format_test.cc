@@ -58,5 +58,14 @@ TEST(Format, ColourOnlyWhereAsked) {
   EXPECT_EQ(painted("x", Paint::bad, {80, Colour::yes}), "\x1b[31mx\x1b[0m");
 }
 
+TEST(Format, TerminalsHaveTheNamesThatPsShows) {
+  EXPECT_EQ(format_tty((136U << 8U) | 3U), "pts/3");
+  EXPECT_EQ(format_tty((137U << 8U) | 1U), "pts/257");
+  EXPECT_EQ(format_tty((136U << 8U) | (1U << 20U)), "pts/256");
+  EXPECT_EQ(format_tty((4U << 8U) | 1U), "tty1");
+  EXPECT_EQ(format_tty((4U << 8U) | 64U), "ttyS0");
+  EXPECT_EQ(format_tty((204U << 8U) | 64U), "204:64");
+}
+
 }  // namespace
 }  // namespace vacate

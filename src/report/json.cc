@@ -122,6 +122,27 @@ Json origin_of(std::string_view cgroup) {
   object["container"] = optional_text(origin.container);
   object["slurm_job"] = optional_text(origin.slurm_job);
   object["session"] = optional_text(origin.session);
+  object["cgroup"] = cgroup.empty() ? Json(nullptr) : safe(cgroup);
+  object["user_manager"] = origin.user_manager ? Json(*origin.user_manager) : Json(nullptr);
+  object["runtime"] = origin.runtime.empty() ? Json(nullptr) : safe(origin.runtime);
+  object["inner_container"] = optional_text(origin.inner_container);
+  object["pod"] = optional_text(origin.pod);
+  object["job"] = optional_text(origin.job);
+  object["job_system"] = origin.job_system.empty() ? Json(nullptr) : safe(origin.job_system);
+  return object;
+}
+
+Json supervisor_of(const std::optional<Supervisor>& supervisor) {
+  if (!supervisor) return nullptr;
+  Json object;
+  object["kind"] = safe(supervisor->kind);
+  object["name"] = safe(supervisor->name);
+  object["pid"] = supervisor->pid != 0 ? Json(supervisor->pid) : Json(nullptr);
+  object["restarts"] = nullptr;
+  if (supervisor->restarts == Restarts::unknown)
+    object["restarts_unknown"] = describe(Unknown::not_asked);
+  else
+    object["restarts"] = supervisor->restarts == Restarts::yes;
   return object;
 }
 
@@ -176,10 +197,13 @@ Json holder_of(const Holder& holder, const Snapshot& snapshot) {
   object["role"] = describe(holder.role);
   object["group"] = holder.group;
   object["origin"] = origin_of(process->cgroup);
-  object["supervisor"] = nullptr;
-  object["supervisor_unknown"] = describe(Unknown::not_asked);
+  object["supervisor"] = supervisor_of(holder.supervisor);
   object["gpus"] = gpus_of(holder);
   object["evidence"] = evidence_of(holder.common);
+  object["ns_pids"] = numbers(process->ns_pids);
+  object["login_uid"] = process->login_uid ? Json(*process->login_uid) : Json(nullptr);
+  object["login_user"] = process->login_user.empty() ? Json(nullptr) : safe(process->login_user);
+  object["tty"] = process->tty == 0 ? Json(nullptr) : safe(format_tty(process->tty));
   return object;
 }
 
@@ -325,6 +349,7 @@ std::string render_status_json(const StatusReport& report) {
   object["groups"] = list_of(report.attribution.groups, [&](const Group& group) { return group_of(group, snapshot); });
   object["charged_to_nobody"] = list_of(report.attribution.charged_to_nobody, untied_of);
   object["advice"] = advice_of(report.advice);
+  object["unmatched"] = texts(report.unmatched);
   if (report.source == Source::recording) object["replay"] = true;
   return one_line(object);
 }

@@ -66,25 +66,51 @@ TEST(StatusJson, HasTheKeysOfTheContractInOrder) {
   const Json json = Json::parse(render_status_json(machine(1, "VLLM::Worker_TP0")), nullptr, false);
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(keys(json), (std::vector<std::string>{"schema", "version", "time", "host", "driver", "visibility", "gpus",
-                                                  "holders", "groups", "charged_to_nobody", "advice"}));
+                                                  "holders", "groups", "charged_to_nobody", "advice", "unmatched"}));
   EXPECT_EQ(keys(json["gpus"][0]),
             (std::vector<std::string>{"index", "uuid", "pci", "minor", "minor_unknown", "name", "state", "memory",
                                       "baseline", "attributed", "remainder", "holders", "baseline_source",
                                       "explanations", "reset_blockers"}));
-  EXPECT_EQ(keys(json["holders"][0]), (std::vector<std::string>{"pid",        "start",
-                                                                "key",        "ppid",
-                                                                "pgid",       "sid",
-                                                                "user",       "uid",
-                                                                "comm",       "title",
-                                                                "exe",        "exe_unknown",
-                                                                "started",    "condition",
-                                                                "standing",   "because",
-                                                                "protected",  "role",
-                                                                "group",      "origin",
-                                                                "supervisor", "supervisor_unknown",
-                                                                "gpus",       "evidence"}));
+  EXPECT_EQ(
+      keys(json["holders"][0]),
+      (std::vector<std::string>{
+          "pid",   "start",  "key",         "ppid",    "pgid",      "sid",      "user",      "uid",        "comm",
+          "title", "exe",    "exe_unknown", "started", "condition", "standing", "because",   "protected",  "role",
+          "group", "origin", "supervisor",  "gpus",    "evidence",  "ns_pids",  "login_uid", "login_user", "tty"}));
   EXPECT_EQ(json["gpus"][0]["memory"]["used"], std::uint64_t{96619} << 20U);
   EXPECT_EQ(json["holders"][0]["gpus"][0]["memory"], std::uint64_t{96610} << 20U);
+}
+
+TEST(StatusJson, TellsWhereAHolderCameFromAndWhoLooksAfterIt) {
+  auto report = machine(1, "VLLM::Worker_TP0");
+  EXPECT_TRUE(Json::parse(render_status_json(report), nullptr, false)["holders"][0]["supervisor"].is_null());
+  auto& process = report.snapshot.processes[0];
+  ASSERT_EQ(process.key.pid, report.attribution.holders[0].key.pid);
+  process.cgroup = "/system.slice/llm.service/a";
+  process.ns_pids = {process.key.pid, 12};
+  process.login_uid = uid_t{1000};
+  process.login_user = "alice\x1b";
+  process.tty = (136U << 8U) | 3U;
+  report.attribution.holders[0].supervisor = Supervisor{"unit", "llm.service", 70, Restarts::yes};
+  report.unmatched = {"no holder is in job 7"};
+  const Json json = Json::parse(render_status_json(report), nullptr, false);
+  const auto& holder = json["holders"][0];
+  EXPECT_EQ(holder["supervisor"]["kind"], "unit");
+  EXPECT_EQ(holder["supervisor"]["pid"], 70);
+  EXPECT_EQ(holder["supervisor"]["restarts"], true);
+  EXPECT_EQ(holder["origin"]["unit"], "llm.service");
+  EXPECT_EQ(holder["ns_pids"][1], 12);
+  EXPECT_EQ(holder["login_uid"], 1000);
+  EXPECT_EQ(holder["login_user"].get<std::string>().find('\x1b'), std::string::npos);
+  EXPECT_EQ(holder["tty"], "pts/3");
+  EXPECT_EQ(json["unmatched"][0], "no holder is in job 7");
+  const auto text = render_status_text(report, {80, Colour::no});
+  EXPECT_NE(text.find("looked after by unit llm.service (pid 70), which starts it again"), std::string::npos) << text;
+  EXPECT_NE(text.find("no holder is in job 7"), std::string::npos);
+  report.attribution.holders[0].supervisor->restarts = Restarts::unknown;
+  const Json unknown = Json::parse(render_status_json(report), nullptr, false)["holders"][0]["supervisor"];
+  EXPECT_TRUE(unknown["restarts"].is_null());
+  EXPECT_EQ(unknown["restarts_unknown"], "not asked");
 }
 
 TEST(StatusJson, UnknownIsNullBesideTheReason) {

@@ -20,6 +20,7 @@ struct StatusReport {
   Snapshot snapshot;
   Attribution attribution;
   std::vector<Advice> advice;
+  std::vector<std::string> unmatched;  ///< selectors that no holder fits, a line each
   Source source = Source::machine;
 };
 

@@ -237,6 +237,15 @@ std::string untied_lines(const StatusReport& report, unsigned gpu, const RenderS
   return lines;
 }
 
+/// "looked after by unit llm.service (pid 12), which starts it again".
+std::string supervisor_words(const Supervisor& supervisor) {
+  std::string words = "looked after by " + supervisor.kind;
+  if (supervisor.name != supervisor.kind) words += " " + supervisor.name;
+  if (supervisor.pid != 0) words += fmt::format(" (pid {})", supervisor.pid);
+  if (supervisor.restarts == Restarts::yes) words += ", which starts it again";
+  return words;
+}
+
 /// Holders whose reasons are the same.
 struct Reasoned {
   Standing standing = Standing::unsure;
@@ -250,6 +259,7 @@ std::vector<Reasoned> by_reason(const Attribution& attribution) {
     std::vector<std::string> because = holder.because;
     if (holder.protection)
       because.insert(because.begin(), "protected, " + holder.protection->rule + ": " + holder.protection->detail);
+    if (holder.supervisor) because.push_back(supervisor_words(*holder.supervisor));
     auto at = std::find_if(entries.begin(), entries.end(), [&](const Reasoned& entry) {
       return entry.standing == holder.standing && entry.because == because;
     });
@@ -405,6 +415,8 @@ std::string render_status_text(const StatusReport& report, const RenderStyle& st
   if (const auto why = reasons(report, style); !why.empty()) text += '\n' + why;
   if (!blocks.empty()) text += '\n' + remainders(report, style) + explanations(report, style);
   text += reset_blockers(report, style);
+  for (const auto& line : report.unmatched)
+    text += painted(wrap(printable(line), 0, style.width), Paint::doubtful, style);
   text += blind_spots(report.snapshot.visibility, style);
   if (!blocks.empty()) text += summary(report);
   if (!report.advice.empty()) text += render_advice(report.advice.front(), style);
