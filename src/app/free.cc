@@ -9,6 +9,7 @@
 #include "app/shm_of_ended.h"
 #include "execute/live_executor.h"
 #include "execute/recording_executor.h"
+#include "plan/narrowing.h"
 #include "plan/plan_free.h"
 #include "verify/survivors.h"
 
@@ -22,12 +23,12 @@ void insert_all(std::vector<unsigned>& into, const std::vector<unsigned>& from) 
 }
 
 /// The selected GPUs, and those that what is to be ended is on: a process ends as a whole, so its memory has to come
-/// back everywhere. Where only processes or users were named, those on which they are.
+/// back everywhere. Where only holders were named, those on which they are.
 std::vector<unsigned> gpus_to_verify(const Sighting& before, const Plan& plan, const Selection& selection) {
   std::vector<unsigned> gpus = selection.gpus;
   for (const auto& step : plan.steps)
     if (selection.all_gpus || step.action == Action::signal) insert_all(gpus, step.gpus);
-  if (selection.all_gpus && selection.pids.empty() && selection.users.empty())
+  if (selection.all_gpus && !is_narrowing(selection))
     for (const auto& gpu : before.snapshot.gpus) gpus.push_back(gpu.index);
   if (selection.all_gpus)
     for (const auto& holder : before.attribution.holders)
@@ -331,6 +332,8 @@ Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu
                         std::move(*plan),
                         {}};
   prepared.gpus = gpus_to_verify(prepared.before, prepared.plan, prepared.request.selection);
+  prepared.unmatched =
+      unmatched_words(prepared.before.snapshot, prepared.before.attribution, prepared.request.selection);
   return prepared;
 }
 

@@ -22,7 +22,8 @@ struct PreparedFree {
   PinSet pins;
   Sighting before;
   Plan plan;
-  std::vector<unsigned> gpus;  ///< whose release is verified, by index
+  std::vector<unsigned> gpus;               ///< whose release is verified, by index
+  std::vector<std::string> unmatched = {};  ///< selectors that no holder fits, a line each
 };
 
 /// Plans. malformed: a selector that names nothing there is.

@@ -8,6 +8,7 @@
 #include "app/select.h"
 #include "app/version.h"
 #include "attribute/attribute.h"
+#include "plan/narrowing.h"
 
 namespace vacate {
 
@@ -24,8 +25,10 @@ Result<StatusReport> report_status(Look look, const std::vector<std::string>& gp
     selection.all_gpus = false;
     selection.gpus = std::move(*gpus);
   }
+  if (auto checked = check_narrowing(look.scan.snapshot, selection); !checked) return checked.error();
   StatusReport report;
   report.version = kVersion;
+  report.unmatched = unmatched_words(look.scan.snapshot, look.attribution, selection);
   report.attribution = narrowed(look.attribution, look.scan.snapshot, selection);
   report.advice = advise(look.scan.snapshot, report.attribution);
   report.snapshot = std::move(look.scan.snapshot);
@@ -51,8 +54,13 @@ bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection) {
       has_spot(snapshot.visibility, {"no-proc", "proc-unlisted", "fd-failed", "not-pinned"}))
     return true;
   const auto& caller = snapshot.caller;
+  const bool names_places = !selection.units.empty() || !selection.containers.empty() || !selection.jobs.empty() ||
+                            !selection.cgroups.empty();
+  const bool names_others =
+      std::any_of(selection.users.begin(), selection.users.end(), [&](uid_t uid) { return uid != caller.uid; });
+  // What others hold in a unit, container or job cannot be read either.
   return !caller.root && !snapshot.visibility.all_references &&
-         std::any_of(selection.users.begin(), selection.users.end(), [&](uid_t uid) { return uid != caller.uid; });
+         (names_others || (names_places && selection.users.empty()));
 }
 
 ExitCode exit_code_of(const Snapshot& snapshot) noexcept {

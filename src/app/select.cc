@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "plan/narrowing.h"
 
 namespace vacate {
 namespace {
@@ -43,10 +44,7 @@ bool is_selected(const Holder& holder, const Snapshot& snapshot, const Selection
       std::none_of(selection.pids.begin(), selection.pids.end(),
                    [&](const ProcessSelector& selector) { return selector.matches(holder.key); }))
     return false;
-  if (selection.users.empty()) return true;
-  const auto* process = snapshot.find(holder.key.pid);
-  return process != nullptr && process->uid.known() &&
-         std::find(selection.users.begin(), selection.users.end(), *process->uid) != selection.users.end();
+  return is_within(snapshot, holder.key.pid, selection);
 }
 
 Attribution narrowed(const Attribution& attribution, const Snapshot& snapshot, const Selection& selection) {

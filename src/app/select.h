@@ -21,7 +21,7 @@ namespace vacate {
 [[nodiscard]] Attribution narrowed(const Attribution& attribution, const Snapshot& snapshot,
                                    const Selection& selection);
 
-/// Is this holder one that `selection` means by pid and user? GPUs are not looked at.
+/// Is this holder one that `selection` means, whatever GPU it is on? GPUs are not looked at.
 [[nodiscard]] bool is_selected(const Holder& holder, const Snapshot& snapshot, const Selection& selection);
 
 }  // namespace vacate

@@ -50,7 +50,9 @@ int run(const StatusOptions& options) {
   if (!users) return complain_about(users.error());
   auto driver = DriverSession::start();
   if (!driver) return complain_about(driver.error());
-  const Selection selection{{}, true, options.pids, std::move(*users)};
+  const auto& words = options.words;
+  const Selection selection{{},         true,         options.pids, std::move(*users), words.units, words.containers,
+                            words.jobs, words.cgroups};
   return options.watch ? watch_status(options, selection, *driver, policy)
                        : show_status_once(options, selection, *driver, policy);
 }
@@ -109,6 +111,7 @@ int run(const FreeOptions& options) {
   if (!driver) return complain_about(driver.error());
   auto prepared = prepare_free(look_at_machine(*driver, policy), options.words.gpus, std::move(request), started);
   if (!prepared) return complain_about(prepared.error());
+  for (const auto& line : prepared->unmatched) complain(line);
   if (options.mode == Mode::dry_run) return rehearse_free(options, *prepared, policy);
   const bool needs_consent = options.mode == Mode::ask && prepared->plan.has_action(Action::signal);
   const bool can_ask = is_terminal(STDIN_FILENO) && is_terminal(STDERR_FILENO);

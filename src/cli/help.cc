@@ -40,6 +40,12 @@ Options:
   --gpu LIST    only these: index, GPU- UUID or its beginning, PCI bus id, all
   --pid LIST    only these holders: PID or PID@START
   --user LIST   only holders of these users: names or numbers
+  --unit LIST   only those of these units: llm or llm.service, session-3.scope
+  --container LIST
+                only those in these containers: id, its first 12 digits or
+                more, or the name of a machine or LXC container
+  --job LIST    only those of these batch jobs: numbers
+  --cgroup LIST only those in these control groups and below: paths
   --policy FILE rules and figures beside those of /etc/vacate/policy.toml
   --watch       redraw every two seconds until interrupted
   --replay FILE read a recorded machine instead of this one
@@ -64,7 +70,13 @@ Who:
   --all           every holder, live ones too
   --gpu LIST      on these: index, GPU- UUID or its beginning, PCI bus id, all
   --pid LIST      these, whatever their standing: PID or PID@START
-  --user LIST     of these users: names or numbers
+  --user LIST     only of these users: names or numbers
+  --unit LIST     only of these units: llm or llm.service, session-3.scope
+  --container LIST
+                  only in these containers: id, its first 12 digits or more,
+                  or the name of a machine or LXC container
+  --job LIST      only of these batch jobs: numbers
+  --cgroup LIST   only in these control groups and below: paths
   --even LIST     protected holders that are meant all the same: PID or
                   PID@START
 

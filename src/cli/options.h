@@ -18,6 +18,8 @@ enum class OutputFormat { text, json };
 struct SelectorWords {
   std::vector<std::string> gpus;   ///< of --gpu; none: all
   std::vector<std::string> users;  ///< of --user: names or numbers
+  /// As Selection has them; nobody has to resolve these.
+  std::vector<std::string> units = {}, containers = {}, jobs = {}, cgroups = {};
   bool operator==(const SelectorWords&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/option_words.h"
 #include "cli/parse_shm.h"
+#include "plan/narrowing.h"
 
 namespace vacate {
 namespace {
@@ -19,7 +20,7 @@ struct Words {
   bool help = false, json = false, watch = false, quiet = false;
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
   bool keep_shm = false;
-  std::vector<std::string> gpus, pids, users, even;
+  std::vector<std::string> gpus, pids, users, even, units, containers, jobs, cgroups;
   std::optional<std::string> grace, timeout, replay, policy;
   bool redact = false;
   std::vector<std::string> operands;
@@ -38,6 +39,13 @@ void add_common(CLI::App& app, Words& words) {
   add_list(app, "--pid", words.pids);
   add_list(app, "--user", words.users);
   add_policy_file(app, words);
+}
+
+void add_places(CLI::App& app, Words& words) {
+  add_list(app, "--unit", words.units);
+  add_list(app, "--container", words.containers);
+  add_list(app, "--job", words.jobs);
+  add_list(app, "--cgroup", words.cgroups);
 }
 
 void add_replay(CLI::App& app, Words& words) {
@@ -74,12 +82,14 @@ void add_record(CLI::App& app, Words& words) {
 
 void add_status(CLI::App& app, Words& words) {
   add_common(app, words);
+  add_places(app, words);
   add_replay(app, words);
   add_switch(app, "--watch", words.watch);
 }
 
 void add_free(CLI::App& app, Words& words) {
   add_common(app, words);
+  add_places(app, words);
   add_replay(app, words);
   add_switch(app, "--leftovers", words.leftovers);
   add_switch(app, "--unsure", words.unsure);
@@ -94,6 +104,14 @@ void add_free(CLI::App& app, Words& words) {
   app.add_option("--timeout", words.timeout)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+/// Those of all selectors. Control groups and the names of units may have commas, but then they cannot be told from
+/// two.
+void cut_all_at_commas(Words& words) {
+  for (auto* list : {&words.gpus, &words.pids, &words.users, &words.even, &words.units, &words.containers, &words.jobs,
+                     &words.cgroups})
+    cut_at_commas(*list);
+}
+
 std::optional<std::string> parse_pids(std::string_view option, const std::vector<std::string>& words,
                                       std::vector<ProcessSelector>& pids) {
   for (const auto& word : words) {
@@ -104,13 +122,37 @@ std::optional<std::string> parse_pids(std::string_view option, const std::vector
   return std::nullopt;
 }
 
+std::optional<std::string> parse_each(std::vector<std::string>& words, Result<std::string> (*parse)(std::string_view)) {
+  for (auto& word : words) {
+    auto parsed = parse(word);
+    if (!parsed) return parsed.error().message;
+    word = std::move(*parsed);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> parse_places(Words& words) {
+  auto complaint = parse_each(words.units, parse_unit_word);
+  if (!complaint) complaint = parse_each(words.containers, parse_container_word);
+  if (!complaint) complaint = parse_each(words.jobs, parse_job_word);
+  if (!complaint) complaint = parse_each(words.cgroups, parse_cgroup_word);
+  return complaint;
+}
+
+/// Takes the lists out of `words`.
+SelectorWords selectors(Words& words) {
+  return {std::move(words.gpus),       std::move(words.users), std::move(words.units),
+          std::move(words.containers), std::move(words.jobs),  std::move(words.cgroups)};
+}
+
 std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
   if (words.policy && words.policy->empty()) return "--policy: name a file";
   if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
   if (words.replay && words.replay->empty()) return "--replay: the name of a file is missing";
-  for (const auto* list : {&words.gpus, &words.pids, &words.users, &words.even})
+  for (const auto* list : {&words.gpus, &words.pids, &words.users, &words.even, &words.units, &words.containers,
+                           &words.jobs, &words.cgroups})
     if (std::find(list->begin(), list->end(), "") != list->end()) return "an empty word in a list";
   return std::nullopt;
 }
@@ -121,14 +163,15 @@ std::variant<Options, UsageError> parse_status(const std::vector<std::string>& a
   add_status(app, words);
   StatusOptions options;
   auto complaint = parse_words(app, arguments);
-  for (auto* list : {&words.gpus, &words.pids, &words.users, &words.even}) cut_at_commas(*list);
+  cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(status_help())});
-  if (!complaint) complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids)});
+  if (!complaint)
+    complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids), parse_places(words)});
   if (!complaint && words.watch && words.json) complaint = "--watch and --json contradict each other";
   if (!complaint && words.watch && words.replay) complaint = "--watch and --replay contradict each other";
   if (complaint) return UsageError{*complaint, std::move(try_command)};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
-  options.words = {std::move(words.gpus), std::move(words.users)};
+  options.words = selectors(words);
   options.watch = words.watch;
   options.replay = std::move(words.replay);
   options.policy_file = std::move(words.policy);
@@ -142,11 +185,11 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   FreeOptions options;
   auto& request = options.request;
   auto complaint = parse_words(app, arguments);
-  for (auto* list : {&words.gpus, &words.pids, &words.users, &words.even}) cut_at_commas(*list);
+  cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(free_help())});
   if (!complaint)
     complaint =
-        first_of({clash(words), parse_pids("--pid", words.pids, request.selection.pids),
+        first_of({clash(words), parse_pids("--pid", words.pids, request.selection.pids), parse_places(words),
                   parse_pids("--even", words.even, request.even), parse_time("--grace", words.grace, request.grace),
                   parse_time("--timeout", words.timeout, request.timeout)});
   if (!complaint && words.replay && !words.dry_run)
@@ -155,8 +198,12 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   request.scope = words.all ? Scope::all : words.unsure ? Scope::unsure : Scope::leftovers;
   request.term_only = words.term_only;
   request.keep_shm = words.keep_shm;
+  request.selection.units = words.units;
+  request.selection.containers = words.containers;
+  request.selection.jobs = words.jobs;
+  request.selection.cgroups = words.cgroups;
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
-  options.words = {std::move(words.gpus), std::move(words.users)};
+  options.words = selectors(words);
   options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
   options.quiet = words.quiet;
   options.replay = std::move(words.replay);

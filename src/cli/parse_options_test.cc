@@ -49,6 +49,20 @@ TEST(ParseOptions, PolicyFiles) {
   EXPECT_EQ(complaint({"free", "--policy", ""}), "--policy: name a file");
 }
 
+TEST(ParseOptions, PlacesAreCheckedAndReachTheRequest) {
+  const Arguments words = {"--unit", "llm,run-r1.scope", "--container", "box", "--job", "17", "--cgroup", "/a/b"};
+  Arguments free = {"free", "--yes"};
+  free.insert(free.end(), words.begin(), words.end());
+  const auto selection = parsed<FreeOptions>(free).request.selection;
+  EXPECT_EQ(selection.units, (Arguments{"llm.service", "run-r1.scope"}));
+  EXPECT_EQ(selection.containers, (Arguments{"box"}));
+  EXPECT_EQ(selection.jobs, (Arguments{"17"}));
+  EXPECT_EQ(selection.cgroups, (Arguments{"/a/b"}));
+  const auto status = parsed<StatusOptions>(words).words;
+  EXPECT_EQ(status.units, selection.units);
+  EXPECT_EQ(status.cgroups, selection.cgroups);
+}
+
 TEST(ParseOptions, FreeTakesTheContractsOptions) {
   const auto options = parsed<FreeOptions>({"free", "--all", "--yes", "--grace", "2s", "--timeout", "1h", "--term-only",
                                             "--even", "7", "--pid", "7", "--quiet", "--json"});

@@ -41,10 +41,12 @@ int replay(const StatusOptions& options) {
   const Policy& policy = *loaded;
   auto look = look_at_file(*options.replay, policy);
   if (!look) return complain_about(look.error());
-  auto users = resolve_recorded_users(options.words.users, look->scan.snapshot);
+  const auto& words = options.words;
+  auto users = resolve_recorded_users(words.users, look->scan.snapshot);
   if (!users) return complain_about(users.error());
-  auto report =
-      report_status(std::move(*look), options.words.gpus, Selection{{}, true, options.pids, std::move(*users)});
+  auto report = report_status(
+      std::move(*look), words.gpus,
+      Selection{{}, true, options.pids, std::move(*users), words.units, words.containers, words.jobs, words.cgroups});
   if (!report) return complain_about(report.error());
   report->source = Source::recording;
   const std::string text = options.format == OutputFormat::json ? render_status_json(*report)
@@ -59,7 +61,8 @@ int replay(const FreeOptions& options) {
   FreeRequest request = options.request;
   auto look = look_at_file(*options.replay, policy);
   if (!look) return complain_about(look.error());
-  auto users = resolve_recorded_users(options.words.users, look->scan.snapshot);
+  const auto& words = options.words;
+  auto users = resolve_recorded_users(words.users, look->scan.snapshot);
   if (!users) return complain_about(users.error());
   request.selection.users = std::move(*users);
   const auto prepared = prepare_free(std::move(*look), options.words.gpus, std::move(request), Deadline::Clock::now());

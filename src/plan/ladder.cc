@@ -37,7 +37,7 @@ class Ladder {
   bool goes_along(const Member& member) const {
     if (member.standing() != Standing::leftover) return false;
     if (member.holder != nullptr && member.holder->pins_memory()) return false;
-    return !selector_.obstacle(member) && selector_.has_user(member.key().pid);
+    return !selector_.obstacle(member) && selector_.is_within(member.key().pid);
   }
 
   // Somebody who stays: what he depends on is left to him.
@@ -158,7 +158,7 @@ class Ladder {
     const auto* process = snapshot_.find(pid);
     const auto& member = *kinship_.member(pid);
     if (!request_.selection.pids.empty() || process == nullptr || !process->exe.known()) return false;
-    if (member.protection() || selector_.obstacle(member) || !selector_.has_user(pid)) return false;
+    if (member.protection() || selector_.obstacle(member) || !selector_.is_within(pid)) return false;
     if (process->sid != snapshot_.find(holder)->sid) return false;
     return !supervises_other_work(*process);
   }
@@ -181,7 +181,7 @@ class Ladder {
     if (decisions_.ends(pid)) return true;
     const auto* member = kinship_.member(pid);
     if (member != nullptr && member->holder != nullptr)
-      return !member->holder->pins_memory() && !selector_.obstacle(*member) && selector_.has_user(pid) &&
+      return !member->holder->pins_memory() && !selector_.obstacle(*member) && selector_.is_within(pid) &&
              kinship_.group_of(pid) == kinship_.group_of(root);
     if (member != nullptr && member->protection()) return false;
     if (member != nullptr && member->is_tracker()) return true;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "plan/narrowing.h"
+
 namespace vacate {
 namespace {
 
@@ -44,6 +46,7 @@ Result<void> Selector::check(const Attribution& attribution) const {
     if (std::none_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.index == index; }))
       return Error{ErrorCode::malformed, fmt::format("there is no GPU {}; `vacate status` lists them", index)};
   }
+  if (auto checked = check_narrowing(*snapshot_, request_->selection); !checked) return checked;
   for (const auto& wanted : request_->selection.pids) {
     if (auto checked = check_pid(wanted, attribution); !checked) return checked;
     if (attribution.find(wanted.pid) != nullptr) continue;
@@ -63,13 +66,23 @@ Result<void> Selector::check_pid(const ProcessSelector& wanted, const Attributio
   const bool is_missing = holder == nullptr && (process == nullptr || is_gone(*process));
   if (is_missing && cannot_see_others())
     return Error{ErrorCode::denied, fmt::format("process {} cannot be seen: run as root", wanted.pid)};
-  if (is_missing) return Error{ErrorCode::malformed, fmt::format("process {} does not exist", wanted.pid)};
+  if (is_missing)
+    return Error{ErrorCode::malformed, fmt::format("process {} does not exist{}", wanted.pid, namesake(wanted.pid))};
   const auto& key = holder != nullptr ? holder->key : process->key;
   if (!wanted.matches(key)) {
     return Error{ErrorCode::malformed, fmt::format("process {} is another one than {}@{}: it is {}", wanted.pid,
                                                    wanted.pid, wanted.start_ticks.value_or(0), to_string(key))};
   }
   return {};
+}
+
+// Whoever has that number in a pid namespace of its own is not who was named, but may be who was meant.
+std::string Selector::namesake(pid_t pid) const {
+  for (const auto& process : snapshot_->processes) {
+    if (process.ns_pids.size() > 1 && process.ns_pids.back() == pid)
+      return fmt::format(" here; process {} is {} in its own pid namespace", process.key.pid, pid);
+  }
+  return "";
 }
 
 bool Selector::cannot_see_others() const { return !snapshot_->caller.root && !snapshot_->visibility.all_references; }
@@ -96,13 +109,7 @@ bool Selector::has_selected_gpu(const Holder& holder) const {
   return std::any_of(pinned.begin(), pinned.end(), [&](unsigned gpu) { return covers(gpu); });
 }
 
-bool Selector::has_user(pid_t pid) const {
-  const auto& users = request_->selection.users;
-  if (users.empty()) return true;
-  const auto* process = snapshot_->find(pid);
-  return process != nullptr && process->uid.known() &&
-         std::find(users.begin(), users.end(), *process->uid) != users.end();
-}
+bool Selector::is_within(pid_t pid) const { return vacate::is_within(*snapshot_, pid, request_->selection); }
 
 bool Selector::is_in_scope(const Holder& holder) const {
   if (!request_->selection.pids.empty() || !holder.pins_memory()) return false;
@@ -139,7 +146,7 @@ std::optional<Refusal> Selector::obstacle(const Member& member) const {
 
 Choice Selector::choose(const Holder& holder) const {
   const bool named = is_named(holder.key);
-  if (!(named || is_in_scope(holder)) || !has_selected_gpu(holder) || !has_user(holder.key.pid)) return {};
+  if (!(named || is_in_scope(holder)) || !has_selected_gpu(holder) || !is_within(holder.key.pid)) return {};
   if (auto refusal = obstacle({&holder, nullptr})) return {false, "", std::move(refusal)};
   const auto outside = pinned_outside(holder);
   if (!named && holder.standing != Standing::leftover && !outside.empty()) {

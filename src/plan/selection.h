@@ -42,7 +42,8 @@ class Selector {
   [[nodiscard]] std::optional<Refusal> obstacle(const Member& member) const;
 
   [[nodiscard]] bool is_named(const ProcessKey& key) const;
-  [[nodiscard]] bool has_user(pid_t pid) const;
+  /// See narrowing.h.
+  [[nodiscard]] bool is_within(pid_t pid) const;
   /// GPUs that it pins and that the request does not cover, by index.
   [[nodiscard]] std::vector<unsigned> pinned_outside(const Holder& holder) const;
 
@@ -51,6 +52,7 @@ class Selector {
   [[nodiscard]] bool has_selected_gpu(const Holder& holder) const;
   [[nodiscard]] bool covers(unsigned gpu) const;
   [[nodiscard]] bool cannot_see_others() const;
+  [[nodiscard]] std::string namesake(pid_t pid) const;
   [[nodiscard]] Result<void> check_pid(const ProcessSelector& wanted, const Attribution& attribution) const;
 
   const Snapshot* snapshot_;
