@@ -86,6 +86,7 @@ class Scanner {
   void read_kernel_stacks(const std::vector<pid_t>& pinned);
   void drop(const std::set<pid_t>& gone);
   void read_relations();
+  void read_main_processes();
   void note_hidden();
   void finish();
 
@@ -291,6 +292,19 @@ void Scanner::read_relations() {
   if (!clients.complete) blind_.add_unknown_clients();
   note_hidden();
   supervision.finish(processes(), scan_.snapshot);
+  read_main_processes();
+}
+
+/// Main processes of services are often no relatives of what a former one left over: whether they are in the control
+/// group of the service, and what they run, is told of them too. Facts only; nothing is pinned.
+void Scanner::read_main_processes() {
+  std::optional<DetailReader> reader;
+  for (const auto& unit : scan_.snapshot.services.units) {
+    auto* main = unit.main_pid > 0 ? find(unit.main_pid) : nullptr;
+    if (main == nullptr || main->detailed || is_gone(*main)) continue;
+    if (!reader) reader.emplace(root_, Users::read());
+    (void)reader->read(*main);  // gone meanwhile: it stays as it was, and no unit is its
+  }
 }
 
 /// Charged, existing and without an entry in /proc: hidden, neither dead nor a ghost (BR-147).
