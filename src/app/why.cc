@@ -6,6 +6,7 @@
 #include "app/select.h"
 #include "app/version.h"
 #include "attribute/protection.h"
+#include "plan/narrowing.h"
 #include "plan/plan_free.h"
 
 namespace vacate {
@@ -50,11 +51,10 @@ Result<WhyReport> report_why(Look look, const WhyQuestion& question) {
   const auto gpus = resolve_gpus(question.gpu_words, report.snapshot.gpus);
   if (!gpus) return gpus.error();
   for (const auto& process : question.processes) report.subjects.push_back(about_process(process, report));
-  if (!question.users.empty()) {
-    Selection selection;
-    selection.users = question.users;
+  if (is_narrowing(question.narrowing)) {
+    if (auto checked = check_narrowing(report.snapshot, question.narrowing); !checked) return checked.error();
     for (const auto& holder : report.attribution.holders)
-      if (is_selected(holder, report.snapshot, selection))
+      if (is_selected(holder, report.snapshot, question.narrowing))
         report.subjects.push_back(about_process({holder.key.pid, holder.key.start_ticks}, report));
   }
   for (const auto index : *gpus) report.subjects.push_back(about_gpu(index, report));

@@ -11,14 +11,15 @@
 
 namespace vacate {
 
-/// What is asked about, as it was written: processes, words for GPUs, and holders of these users.
+/// What is asked about, as it was written: processes, words for GPUs, and the holders that `narrowing` means by user,
+/// unit, container, job or control group.
 struct WhyQuestion {
   std::vector<ProcessSelector> processes;
   std::vector<std::string> gpu_words;
-  std::vector<uid_t> users;
+  Selection narrowing = {};
 };
 
-/// malformed: a word that names no GPU, or users that hold nothing.
+/// malformed: a word that names no GPU, the beginning of several containers' ids, or nobody who holds anything.
 [[nodiscard]] Result<WhyReport> report_why(Look look, const WhyQuestion& question);
 
 /// As of a status: 0 where it could look.

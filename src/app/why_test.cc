@@ -176,6 +176,21 @@ TEST(Why, AGpuHasItsAccountAndWhoMustGo) {
   EXPECT_FALSE(report_why(look_at(m.snapshot()), {{}, {"9"}, {}}));
 }
 
+TEST(Why, HoldersAreNamedByWhereTheyCameFrom) {
+  const auto m = leftover_beside_live();
+  auto snapshot = m.snapshot();
+  for (auto& process : snapshot.processes)
+    if (process.key.pid == m.pid_of("worker")) process.cgroup = "/system.slice/llm.service";
+  WhyQuestion question;
+  question.narrowing.units = {"llm.service"};
+  const auto report = report_why(look_at(snapshot), question);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->subjects.size(), 1U);
+  EXPECT_EQ(report->subjects[0].process->pid, m.pid_of("worker"));
+  question.narrowing.units = {"other.service"};
+  EXPECT_FALSE(report_why(look_at(snapshot), question));
+}
+
 TEST(Why, JsonHasFactsAndSentences) {
   const auto m = leftover_beside_live();
   const auto report = report_why(look_at(m.snapshot()), {{{m.pid_of("worker"), std::nullopt}}, {"0"}, {}});

@@ -33,7 +33,9 @@ int explain(const WhyOptions& options) {
   auto users = options.replay ? resolve_recorded_users(options.words.users, look->scan.snapshot)
                               : resolve_users(options.words.users);
   if (!users) return complain_about(users.error());
-  auto report = report_why(std::move(*look), {options.pids, options.words.gpus, std::move(*users)});
+  const auto& words = options.words;
+  Selection narrowing{{}, true, {}, std::move(*users), words.units, words.containers, words.jobs, words.cgroups};
+  auto report = report_why(std::move(*look), {options.pids, words.gpus, std::move(narrowing)});
   if (!report) return complain_about(report.error());
   if (options.replay) report->source = Source::recording;
   const std::string text = options.format == OutputFormat::json ? render_why_json(*report)

@@ -111,6 +111,11 @@ Options:
   --gpu LIST    these GPUs: index, GPU- UUID or its beginning, PCI bus id, all
   --pid LIST    these processes: PID or PID@START
   --user LIST   the holders of these users: names or numbers
+  --unit LIST   those of these units: llm or llm.service, session-3.scope
+  --container LIST
+                those of these containers: id, 12 digits of it, or name
+  --job LIST    those of these batch jobs: numbers
+  --cgroup LIST those in these control groups and below: paths
   --replay FILE read a recorded machine instead of this one
   --policy FILE rules and figures beside those of /etc/vacate/policy.toml
   --json        one JSON object (vacate.why/1)

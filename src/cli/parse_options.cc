@@ -60,6 +60,7 @@ void add_why(CLI::App& app, Words& words) {
   add_list(app, "--gpu", words.gpus);
   add_list(app, "--pid", words.pids);
   add_list(app, "--user", words.users);
+  add_places(app, words);
   add_replay(app, words);
   add_policy_file(app, words);
   app.add_option("SUBJECT", words.operands)->expected(0, -1);
@@ -224,7 +225,9 @@ std::optional<std::string> sort_subjects(Words& words, std::vector<ProcessSelect
       return fmt::format("'{}' is neither a process nor a GPU; write PID, PID@START or gpu:N", printable(subject, 64));
     pids.push_back(*process);
   }
-  if (pids.empty() && words.gpus.empty() && words.users.empty())
+  const bool by_place =
+      !words.units.empty() || !words.containers.empty() || !words.jobs.empty() || !words.cgroups.empty();
+  if (pids.empty() && words.gpus.empty() && words.users.empty() && !by_place)
     return "name a process or a GPU: PID, PID@START or gpu:N";
   return std::nullopt;
 }
@@ -235,13 +238,14 @@ std::variant<Options, UsageError> parse_why(const std::vector<std::string>& argu
   add_why(app, words);
   WhyOptions options;
   auto complaint = parse_words(app, arguments);
-  for (auto* list : {&words.gpus, &words.pids, &words.users}) cut_at_commas(*list);
+  cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(why_help())});
-  if (!complaint) complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids)});
+  if (!complaint)
+    complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids), parse_places(words)});
   if (!complaint) complaint = sort_subjects(words, options.pids);
   if (complaint) return UsageError{*complaint, "vacate why --help"};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
-  options.words = {std::move(words.gpus), std::move(words.users)};
+  options.words = selectors(words);
   options.replay = std::move(words.replay);
   options.policy_file = std::move(words.policy);
   return Options(std::move(options));
