@@ -21,11 +21,6 @@ struct Reason {
 };
 using MaybeReason = std::optional<Reason>;
 
-/// The kernel keeps times of System V segments in whole seconds.
-constexpr double kWholeSecond = 1;
-/// A tracker is started by the first segment that a program makes, right after it.
-constexpr double kTrackerDelay = 10;
-
 std::string said(const ShmUser& user) {
   switch (user.how) {
     case ShmUse::mapping:
@@ -64,6 +59,7 @@ class Judge {
   [[nodiscard]] MaybeReason refuse_file(const ShmSegment& segment) const;
   [[nodiscard]] MaybeReason refuse_owner(const ShmSegment& segment) const;
   [[nodiscard]] MaybeReason refuse_age(const ShmSegment& segment) const;
+  [[nodiscard]] MaybeReason refuse_creator(const ShmSegment& segment) const;
   [[nodiscard]] MaybeReason refuse_keeper(const ShmSegment& segment, const std::optional<ShmName>& name) const;
   void hold_sets_together(std::vector<ShmFinding>& findings, const std::vector<std::string>& sets) const;
 
@@ -110,23 +106,27 @@ MaybeReason Judge::refuse_age(const ShmSegment& segment) const {
   return Reason{V::too_young, fmt::format("it was changed {} ago, {} are asked for", in_words(age), in_words(wanted))};
 }
 
+/// Nothing tells when the creator of a segment or a tracker started in the time of the files: clocks are set. So
+/// whoever has the number lives.
+MaybeReason Judge::refuse_creator(const ShmSegment& segment) const {
+  if (segment.creator == 0) return Reason{V::cannot_tell, "its creator is not visible from here"};
+  for (const auto& keeper : snapshot_.keepers)
+    if (keeper.pid == segment.creator)
+      return Reason{V::in_use, fmt::format("process {}, of the number of its creator, lives", keeper.pid)};
+  return std::nullopt;
+}
+
 /// A number in a name is that of its maker in the maker's own pid namespace: somebody who has that number there and
-/// sees this tmpfs may be it. Python's tracker unlinks what its clients leave once they have ended; one older than the
-/// segment may answer for it.
+/// sees this tmpfs may be it. Python's tracker unlinks what its clients leave once they have ended.
 MaybeReason Judge::refuse_keeper(const ShmSegment& segment, const std::optional<ShmName>& name) const {
-  if (segment.kind == ShmKind::sysv && segment.creator == 0) return std::nullopt;
+  if (segment.kind == ShmKind::sysv) return refuse_creator(segment);
   for (const auto& keeper : snapshot_.keepers) {
-    if (segment.kind == ShmKind::sysv) {
-      if (keeper.pid == segment.creator && keeper.started <= segment.modified + kWholeSecond)
-        return Reason{V::in_use, fmt::format("its creator, process {}, lives", keeper.pid)};
-      continue;
-    }
     if (!std::binary_search(keeper.devices.begin(), keeper.devices.end(), segment.identity.device)) continue;
     if (name && name->creator && keeper.own_pid == *name->creator)
       return Reason{V::in_use,
                     fmt::format("process {}, of the number that its name has of its creator, lives", keeper.pid)};
     const bool is_tracked = name && name->by_resource_tracker && keeper.resource_tracker && segment.uid.known() &&
-                            keeper.uid == *segment.uid && keeper.started <= segment.modified + kTrackerDelay;
+                            keeper.uid == *segment.uid;
     if (is_tracked)
       return Reason{V::in_use,
                     fmt::format("process {}, a resource tracker of Python, lives and may answer for it", keeper.pid)};

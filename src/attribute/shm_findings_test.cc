@@ -142,15 +142,15 @@ TEST(ShmFindings, ALivingCreatorVetoesInItsOwnNamespaceOnly) {
   EXPECT_EQ(judged.verdict(), V::unused);
 }
 
-TEST(ShmFindings, AResourceTrackerAnswersForWhatIsYoungerThanIt) {
+TEST(ShmFindings, AResourceTrackerAnswersForWhateverIsItsUsers) {
   Judged judged;
   judged.add("psm_0a1b2c3d");
   judged.add("nccl-abcdef");
   judged.snapshot.keepers = {{9, 9, true, 1000, kNow - 7195, {kDevice}}};
   EXPECT_EQ(judged.verdict(0), V::in_use);
   EXPECT_EQ(judged.verdict(1), V::unused);
-  judged.snapshot.keepers[0].started = kNow - 7000;  // started long after the segment was made
-  EXPECT_EQ(judged.verdict(0), V::unused);
+  judged.snapshot.keepers[0].started = kNow - 7000;  // by a clock that was set meanwhile
+  EXPECT_EQ(judged.verdict(0), V::in_use);
   judged.snapshot.keepers[0] = {9, 9, true, 1001, kNow - 90000, {kDevice}};  // somebody else's
   EXPECT_EQ(judged.verdict(0), V::unused);
 }
@@ -175,6 +175,17 @@ TEST(ShmFindings, OneJobOfOpenMpiIsOneSet) {
   EXPECT_EQ(judged.verdict(2), V::unused);
 }
 
+TEST(ShmFindings, ASystemVCreatorWhoIsNotVisibleMayLive) {
+  Judged judged;
+  auto& segment = judged.add("sysv:7");
+  segment.kind = ShmKind::sysv;
+  segment.creator = 0;
+  judged.request.sysv = true;
+  EXPECT_EQ(judged.verdict(), V::cannot_tell);
+  judged.request.assume_private = true;
+  EXPECT_EQ(judged.verdict(), V::cannot_tell);
+}
+
 TEST(ShmFindings, SystemVOnlyIfAskedForAndAlone) {
   Judged judged;
   auto& segment = judged.add("sysv:7");
@@ -183,8 +194,11 @@ TEST(ShmFindings, SystemVOnlyIfAskedForAndAlone) {
   EXPECT_EQ(judged.verdict(), V::unknown_family);
   judged.request.sysv = true;
   EXPECT_EQ(judged.verdict(), V::unused);
-  judged.snapshot.keepers = {{4711, 4711, false, 0, kNow - 90000, {}}};
-  EXPECT_EQ(judged.verdict(), V::in_use);
+  // By the clock it started after the segment was made: the clock may have been set.
+  for (const double started : {kNow - 90000, kNow - 1}) {
+    judged.snapshot.keepers = {{4711, 4711, false, 0, started, {}}};
+    EXPECT_EQ(judged.verdict(), V::in_use);
+  }
   judged.snapshot.keepers.clear();
   judged.snapshot.segments[0].users.push_back({0, ShmUse::attachment});
   EXPECT_EQ(judged.verdict(), V::in_use);

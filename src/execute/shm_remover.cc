@@ -21,7 +21,7 @@ class Places {
     const auto known = open_.find(index);
     if (known != open_.end()) return &known->second;
     const auto& place = seen_.places.at(index);
-    auto directory = ShmDirectory::open(place.path);
+    auto directory = ShmDirectory::open(place.path, place.device);
     if (!directory) return directory.error();
     const auto system = directory->file_system();
     if (!system) return system.error();

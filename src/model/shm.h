@@ -93,7 +93,7 @@ struct ShmKeeper {
   bool resource_tracker = false;  ///< Python's: unlinks what its clients leave, once they have ended
   uid_t uid = 0;
   double started = 0;                  ///< seconds since the epoch
-  std::vector<std::uint64_t> devices;  ///< of the places that it sees under the same path, sorted
+  std::vector<std::uint64_t> devices;  ///< of the places that it may see, wherever, sorted
   bool operator==(const ShmKeeper&) const = default;
 };
 

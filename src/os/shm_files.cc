@@ -33,21 +33,70 @@ Result<ShmEntry> ask(int directory, const char* name, int flags) {
   entry.blocks = answer.stx_blocks;
   entry.uid = answer.stx_uid;
   entry.locked_down = (answer.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
+  entry.mount_point = (answer.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   return entry;
+}
+
+/// Of `name` in a directory on `device`. A file system of somebody's own (FUSE) that is mounted there may tell us
+/// nothing: the kernel always tells its device.
+Result<ShmEntry> ask_in(int directory, const char* name, std::uint64_t device) {
+  auto entry = ask(directory, name, AT_SYMLINK_NOFOLLOW);
+  if (entry) {
+    entry->mount_point = entry->mount_point || entry->identity.device != device;
+    return entry;
+  }
+  struct statx answer {};
+  if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | AT_SYMLINK_NOFOLLOW, 0, &answer) != 0) return entry;
+  ShmEntry other;
+  other.name = name;
+  other.identity.device = makedev(answer.stx_dev_major, answer.stx_dev_minor);
+  other.mount_point = other.identity.device != device;
+  if (!other.mount_point) return entry;
+  return other;
+}
+
+/// The directory that `path` was opened as a path only, for reading.
+Result<UniqueFd> for_reading(const UniqueFd& path, const std::string& name) {
+  UniqueFd fd(openat(path.get(), ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return system_error(name);
+  return fd;
 }
 
 }  // namespace
 
-Result<ShmDirectory> ShmDirectory::open(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
+Result<std::uint64_t> ShmDirectory::device_of(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return system_error(path);
-  return ShmDirectory(std::move(fd));
+  struct statx answer {};
+  if (statx(fd.get(), "", AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | AT_EMPTY_PATH, 0, &answer) != 0)
+    return system_error(path);
+  return makedev(answer.stx_dev_major, answer.stx_dev_minor);
+}
+
+Result<ShmDirectory> ShmDirectory::open(const std::string& path, std::optional<std::uint64_t> device) {
+  const UniqueFd there(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!there) return system_error(path);
+  if (device) {
+    const auto now = ask(there.get(), "", AT_EMPTY_PATH);
+    if (!now) return now.error();
+    if (now->identity.device != *device) return Error{ErrorCode::refused, path + " is another file system by now"};
+  }
+  auto fd = for_reading(there, path);
+  if (!fd) return fd.error();
+  return ShmDirectory(*std::move(fd));
 }
 
 Result<ShmDirectory> ShmDirectory::open_below(const std::string& name) const {
-  UniqueFd fd(openat(directory_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return system_error(name);
-  return ShmDirectory(std::move(fd));
+  const UniqueFd there(openat(directory_.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!there) return system_error(name);
+  const auto own = ask(directory_.get(), "", AT_EMPTY_PATH);
+  const auto below = ask(there.get(), "", AT_EMPTY_PATH);
+  if (!own) return own.error();
+  if (!below || below->mount_point || below->identity.device != own->identity.device)
+    return Error{ErrorCode::refused, "something is mounted on " + name};
+  auto fd = for_reading(there, name);
+  if (!fd) return fd.error();
+  return ShmDirectory(*std::move(fd));
 }
 
 Result<ShmFileSystem> ShmDirectory::file_system() const {
@@ -60,6 +109,7 @@ Result<ShmFileSystem> ShmDirectory::file_system() const {
   system.huge_pages = answer.f_type == HUGETLBFS_MAGIC;
   system.read_only = (static_cast<unsigned long>(answer.f_flags) & ST_RDONLY) != 0;
   system.device = root->identity.device;
+  system.inode = root->identity.inode;
   const auto unit = static_cast<std::uint64_t>(answer.f_bsize);
   if (answer.f_blocks == 0) {
     system.size = system.used = Unknown::not_supported;  // mounted without a limit: the kernel counts nothing
@@ -72,6 +122,8 @@ Result<ShmFileSystem> ShmDirectory::file_system() const {
 
 ShmListing ShmDirectory::list() const {
   ShmListing listing;
+  const auto own = ask(directory_.get(), "", AT_EMPTY_PATH);
+  if (!own) return {{}, false};
   DirectoryReader reader;
   reader.start(directory_.get());
   while (const char* name = reader.next()) {
@@ -79,7 +131,7 @@ ShmListing ShmDirectory::list() const {
       listing.complete = false;
       break;
     }
-    auto entry = ask(directory_.get(), name, AT_SYMLINK_NOFOLLOW);
+    auto entry = ask_in(directory_.get(), name, own->identity.device);
     if (!entry) {
       if (entry.error().code != ErrorCode::gone) listing.complete = false;
       continue;

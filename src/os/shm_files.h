@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct ShmEntry {
   std::uint64_t blocks = 0;  ///< of 512 bytes
   uid_t uid = 0;
   bool locked_down = false;  ///< immutable or append-only
+  bool mount_point = false;  ///< something is mounted on it: what statx(2) tells is of that, if anything
 };
 
 struct ShmListing {
@@ -34,15 +36,19 @@ struct ShmListing {
 struct ShmFileSystem {
   bool tmpfs = false, huge_pages = false, read_only = false;
   std::uint64_t device = 0;
+  std::uint64_t inode = 0;    ///< of the directory
   Reading<Bytes> size, used;  ///< not supported: it has no limit
 };
 
 /// Move-only owner of a descriptor of a directory.
 class ShmDirectory {
  public:
-  /// `path` itself may be a link (older systems link /dev/shm). gone, denied: as the kernel says.
-  [[nodiscard]] static Result<ShmDirectory> open(const std::string& path);
-  /// The directory `name` in it, which must not be a link.
+  /// The device that `path` is on, asked for without opening it: a dead file system does not hold that up.
+  [[nodiscard]] static Result<std::uint64_t> device_of(const std::string& path);
+  /// `path` itself may be a link (older systems link /dev/shm). gone, denied: as the kernel says. refused: it is not on
+  /// `device`; it was not opened then.
+  [[nodiscard]] static Result<ShmDirectory> open(const std::string& path, std::optional<std::uint64_t> device = {});
+  /// The directory `name` in it, which must not be a link. refused: something is mounted there; it was not opened.
   [[nodiscard]] Result<ShmDirectory> open_below(const std::string& name) const;
   [[nodiscard]] Result<ShmFileSystem> file_system() const;
   [[nodiscard]] ShmListing list() const;

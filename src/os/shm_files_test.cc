@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -144,6 +147,34 @@ TEST_F(ShmFilesTest, GoesOneDirectoryDownButThroughNoLink) {
   EXPECT_EQ(remove("joblib/../joblib/a.pkl", seen).status, ShmStatus::cannot_tell);
   EXPECT_EQ(remove("joblib/a.pkl", seen).status, ShmStatus::removed);
   EXPECT_TRUE(exists("joblib"));
+}
+
+/// Needs root: a mount namespace of this test's own thread, in a child.
+TEST_F(ShmFilesTest, EntersNothingThatIsMountedBelow) {
+  ASSERT_EQ(mkdir(at("joblib").c_str(), 0700), 0);
+  make("file").reset();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "", MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
+    if (mount("x", at("joblib").c_str(), "tmpfs", 0, nullptr) != 0) _exit(77);
+    if (mount("/etc/passwd", at("file").c_str(), "", MS_BIND, nullptr) != 0) _exit(77);
+    const auto inside = ShmDirectory::open(path_);  // by a descriptor from outside the mounts are not met
+    if (!inside) _exit(5);
+    const auto listing = inside->list();
+    for (const auto& each : listing.entries)
+      if (!each.mount_point) _exit(1);
+    if (!listing.complete || listing.entries.size() != 2) _exit(2);
+    const auto below = inside->open_below("joblib");
+    if (below || below.error().code != ErrorCode::refused) _exit(3);
+    const auto seen = ShmDirectory::device_of(at("joblib"));
+    if (!seen || ShmDirectory::open(path_, *seen) || !ShmDirectory::open(at("joblib"), *seen)) _exit(4);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mount namespace may be made here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(ShmFilesTest, ABrokenLeaseEndsNobodyAndTheSignalIsAsBefore) {

@@ -6,16 +6,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "os/expendable_pass.h"
+#include "os/mounts.h"
 #include "os/procfs.h"
+#include "probe/shm_places.h"
 #include "probe/shm_scan.h"
 
 namespace vacate {
 namespace {
 
-constexpr std::size_t kLongestCommandLine = 4096;
+constexpr std::size_t kLongestCommandLine = std::size_t{1} << 20U;
+constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;
 constexpr std::string_view kTracker = "resource_tracker import main";
+constexpr std::string_view kOldTracker = "semaphore_tracker import main";  ///< Python 3.7 and before
 
 double boot_time() noexcept {
   timespec real{}, boot{};
@@ -24,22 +29,38 @@ double boot_time() noexcept {
   return static_cast<double>(real.tv_sec - boot.tv_sec) + static_cast<double>(real.tv_nsec - boot.tv_nsec) / 1e9;
 }
 
-/// Which of `places` the process sees under the same path. One whose view cannot be told counts as seeing all.
+/// Which of `places` the process may see, under whatever path: by the device of each of its mounts. One whose view
+/// cannot be told counts as seeing all.
 std::uint64_t places_seen(const ProcDirectory& process, std::uint64_t own_mounts, const std::vector<ShmPlace>& places) {
-  std::uint64_t mask = 0;
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
   const auto mounts = process.identity("ns/mnt");
-  const bool same = !mounts || mounts->inode == own_mounts;
-  for (std::size_t i = 0; i < places.size() && i < 64; ++i) {
-    const auto there =
-        same ? Result<FileIdentity>(FileIdentity{}) : process.identity(("root" + places[i].path).c_str());
-    const bool elsewhere = !same && there && there->device != places[i].device;
-    const bool missing = !same && !there && there.error().code == ErrorCode::gone;
-    if (!elsewhere && !missing) mask |= std::uint64_t{1} << i;
+  if (!mounts || mounts->inode == own_mounts) return kAll;
+  const auto table = process.read("mountinfo", kLargestMounts);
+  if (!table || table->empty() || table->size() >= kLargestMounts) return kAll;
+  std::set<std::uint64_t> devices;
+  for (const auto& mount : parse_mounts(*table)) devices.insert(mount.device);
+  // In a chroot the table does not show the mount that the process itself is in.
+  for (const char* own : {"root", "cwd"}) {
+    const auto there = process.identity(own);
+    if (!there) return kAll;
+    devices.insert(there->device);
   }
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < places.size() && i < kMostShmPlaces; ++i)
+    if (devices.contains(places[i].device)) mask |= std::uint64_t{1} << i;
   return mask;
 }
 
-/// In the child: `root/...` of a process and its command line can block for ever.
+/// Python's tracker has its program in its command line, behind whatever options Python was given. A line that cannot
+/// be read, or not to its end, may be a tracker's.
+bool may_be_tracker(const ProcDirectory& process) {
+  const auto line = process.read("cmdline", kLongestCommandLine);
+  if (!line) return line.error().code != ErrorCode::gone;
+  return line->size() >= kLongestCommandLine || line->find(kTracker) != std::string::npos ||
+         line->find(kOldTracker) != std::string::npos;
+}
+
+/// In the child: the command line can block for ever.
 void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& places, FrameWriter& answer) {
   const auto own = root.identity("self/ns/mnt");
   const auto process = root.open(pid);
@@ -50,11 +71,10 @@ void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& 
   const bool is_there = status && stat && !stat->is_kernel_thread() && !has_ended;
   answer.number(static_cast<std::uint8_t>(is_there));
   if (!is_there) return;
-  const auto line = process->read("cmdline", kLongestCommandLine);
   answer.number(static_cast<std::int32_t>(status->ns_pids.empty() ? pid : status->ns_pids.back()));
   answer.number(static_cast<std::uint32_t>(status->effective_uid.value_or(0)));
   answer.number(stat->start_ticks);
-  answer.number(static_cast<std::uint8_t>(line && line->find(kTracker) != std::string::npos));
+  answer.number(static_cast<std::uint8_t>(may_be_tracker(*process)));
   answer.number(places_seen(*process, own ? own->inode : 0, places));
 }
 
@@ -88,7 +108,7 @@ void read_keepers(ShmSnapshot& snapshot) {
     keeper.started = boot + static_cast<double>(answer.number<std::uint64_t>()) / ticks;
     keeper.resource_tracker = answer.number<std::uint8_t>() != 0;
     const auto mask = answer.number<std::uint64_t>();
-    for (std::size_t i = 0; i < snapshot.places.size() && i < 64; ++i)
+    for (std::size_t i = 0; i < snapshot.places.size() && i < kMostShmPlaces; ++i)
       if (((mask >> i) & 1U) != 0) keeper.devices.push_back(snapshot.places[i].device);
     std::sort(keeper.devices.begin(), keeper.devices.end());
     if (answer.complete()) snapshot.keepers.push_back(std::move(keeper));

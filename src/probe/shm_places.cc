@@ -4,10 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "os/mounts.h"
 #include "os/users.h"
 #include "probe/shm_scan.h"
 
@@ -15,6 +16,7 @@ namespace vacate {
 namespace {
 
 constexpr std::uint64_t kBlock = 512;
+constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;
 
 std::string type_of(std::uint32_t mode) {
   switch (mode & S_IFMT) {
@@ -33,13 +35,16 @@ std::string type_of(std::uint32_t mode) {
 
 class Lister {
  public:
-  Lister() : users_(Users::read()) {}
+  Lister() : users_(Users::read()) {
+    if (const auto mounts = read_file("/proc/self/mountinfo", kLargestMounts)) mounts_ = parse_mounts(*mounts);
+  }
 
   Result<void> add_place(const std::string& path, bool asked_for);
   void add_huge_pages();
   [[nodiscard]] ShmListed take() { return std::move(listed_); }
 
  private:
+  [[nodiscard]] Result<ShmDirectory> open(const std::string& path) const;
   void add_entries(const ShmDirectory& directory, std::size_t place, const std::string& prefix);
   [[nodiscard]] ShmSegment segment_of(const ShmEntry& entry, std::size_t place, const std::string& prefix) const;
   void note_incomplete(const std::string& path) {
@@ -47,13 +52,27 @@ class Lister {
   }
 
   Users users_;
+  std::vector<MountLine> mounts_;                            ///< empty: the kernel's table cannot be read
+  std::set<std::pair<std::uint64_t, std::uint64_t>> known_;  ///< device and inode of each place
   ShmListed listed_;
 };
 
+/// Only file systems of memory are opened: any other may be dead, and opening it would never end.
+Result<ShmDirectory> Lister::open(const std::string& path) const {
+  const auto device = ShmDirectory::device_of(path);
+  if (!device) return device.error();
+  const auto is_memory = [&](const MountLine& mount) {
+    return mount.device == *device && (mount.type == "tmpfs" || mount.type == "devtmpfs" || mount.type == "hugetlbfs");
+  };
+  if (!mounts_.empty() && std::none_of(mounts_.begin(), mounts_.end(), is_memory))
+    return Error{ErrorCode::refused, path + " is on no tmpfs"};
+  return ShmDirectory::open(path, *device);
+}
+
 Result<void> Lister::add_place(const std::string& path, bool asked_for) {
-  auto directory = ShmDirectory::open(path);
+  auto directory = open(path);
   if (!directory && !asked_for) {
-    if (directory.error().code != ErrorCode::gone)
+    if (directory.error().code != ErrorCode::gone && directory.error().code != ErrorCode::refused)
       listed_.blind_spots.push_back({"shm-unlisted", directory.error().message});
     return {};
   }
@@ -64,9 +83,13 @@ Result<void> Lister::add_place(const std::string& path, bool asked_for) {
     if (!asked_for) return {};
     return Error{ErrorCode::malformed, fmt::format("--path: {} is on no tmpfs", path)};
   }
-  // The same directory twice would count everything twice.
-  const auto is_known = [&](const ShmPlace& place) { return place.path == path; };
-  if (std::any_of(listed_.places.begin(), listed_.places.end(), is_known)) return {};
+  // The same directory twice, whatever it is called, would count everything twice.
+  if (!known_.insert({system->device, system->inode}).second) return {};
+  if (listed_.places.size() >= kMostShmPlaces) {
+    if (asked_for) return Error{ErrorCode::malformed, fmt::format("--path: more than {} directories", kMostShmPlaces)};
+    note_incomplete(path);
+    return {};
+  }
   ShmPlace place;
   place.path = path;
   place.device = system->device;
@@ -79,10 +102,13 @@ Result<void> Lister::add_place(const std::string& path, bool asked_for) {
   return {};
 }
 
+/// What is mounted over a hugetlbfs is no place: nobody asked for it.
 void Lister::add_huge_pages() {
-  const auto mounts = read_file("/proc/self/mountinfo", std::size_t{4} << 20U);
-  if (!mounts) return;
-  for (const auto& path : parse_huge_page_mounts(*mounts)) (void)add_place(path, false);
+  for (const auto& mount : mounts_) {
+    if (mount.type != "hugetlbfs" || !is_on_top(mount, mounts_)) continue;
+    const auto device = ShmDirectory::device_of(mount.point);
+    if (device && *device == mount.device) (void)add_place(mount.point, false);
+  }
 }
 
 void Lister::add_entries(const ShmDirectory& directory, std::size_t place, const std::string& prefix) {
@@ -90,24 +116,28 @@ void Lister::add_entries(const ShmDirectory& directory, std::size_t place, const
   if (!listing.complete) note_incomplete(listed_.places[place].path + "/" + prefix);
   for (const auto& entry : listing.entries) {
     listed_.segments.push_back(segment_of(entry, place, prefix));
-    const bool is_folder = prefix.empty() && (entry.mode & S_IFMT) == S_IFDIR && is_segment_folder(entry.name);
+    const bool is_folder =
+        prefix.empty() && (entry.mode & S_IFMT) == S_IFDIR && !entry.mount_point && is_segment_folder(entry.name);
     if (!is_folder) continue;
     const auto below = directory.open_below(entry.name);
     if (below)
       add_entries(*below, place, entry.name + "/");
-    else if (below.error().code != ErrorCode::gone)
+    else if (below.error().code != ErrorCode::gone && below.error().code != ErrorCode::refused)
       note_incomplete(listed_.places[place].path + "/" + entry.name);
   }
 }
 
 ShmSegment Lister::segment_of(const ShmEntry& entry, std::size_t place, const std::string& prefix) const {
   ShmSegment segment;
-  const bool is_file = (entry.mode & S_IFMT) == S_IFREG;
+  const bool is_file = (entry.mode & S_IFMT) == S_IFREG && !entry.mount_point;
   segment.kind = !is_file ? ShmKind::other : listed_.places[place].huge_pages ? ShmKind::huge_page : ShmKind::file;
   segment.name = prefix + entry.name;
   segment.place = place;
   segment.identity = entry.identity;
-  if (!is_file) segment.type = type_of(entry.mode);
+  if (entry.mount_point)
+    segment.type = "a mount point";
+  else if (!is_file)
+    segment.type = type_of(entry.mode);
   segment.locked_down = entry.locked_down;
   segment.size = {entry.identity.size};
   segment.on_disk = {entry.blocks * kBlock};
@@ -117,35 +147,7 @@ ShmSegment Lister::segment_of(const ShmEntry& entry, std::size_t place, const st
   return segment;
 }
 
-/// mountinfo writes blanks and the like as three octal digits.
-std::string unescaped(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto digit = [&](std::size_t at) { return static_cast<unsigned>(text[i + at] - '0'); };
-    const bool is_escape = text[i] == '\\' && i + 3 < text.size() && digit(1) < 4 && digit(2) < 8 && digit(3) < 8;
-    if (!is_escape) {
-      plain += text[i];
-      continue;
-    }
-    plain += static_cast<char>(digit(1) * 64 + digit(2) * 8 + digit(3));
-    i += 3;
-  }
-  return plain;
-}
-
 }  // namespace
-
-std::vector<std::string> parse_huge_page_mounts(std::string_view mountinfo) {
-  static constexpr std::size_t kPoint = 4;
-  std::vector<std::string> points;
-  for (const auto line : split(mountinfo, '\n')) {
-    const auto dash = line.find(" - hugetlbfs ");
-    if (dash == std::string_view::npos) continue;
-    const auto words = split(line.substr(0, dash), ' ');
-    if (words.size() > kPoint && words[kPoint].starts_with('/')) points.push_back(unescaped(words[kPoint]));
-  }
-  return points;
-}
 
 bool is_segment_folder(std::string_view name) noexcept { return name.starts_with("joblib_memmapping_folder_"); }
 

@@ -17,11 +17,13 @@ struct ShmListed {
   std::vector<BlindSpot> blind_spots;
 };
 
-/// malformed: `path` of `more` is no directory of a tmpfs or hugetlbfs.
-[[nodiscard]] Result<ShmListed> list_shm(const std::vector<std::string>& more);
+/// More directories than this are not looked at: a run that is asked for more is refused.
+inline constexpr std::size_t kMostShmPlaces = 64;
 
-/// Mount points of type hugetlbfs in a mountinfo text. Pure.
-[[nodiscard]] std::vector<std::string> parse_huge_page_mounts(std::string_view mountinfo);
+/// malformed: `path` of `more` is no directory of a tmpfs or hugetlbfs, or there are more than kMostShmPlaces. A
+/// directory of whatever else is found out by the kernel's table of mounts and is not opened: its file system may be
+/// dead.
+[[nodiscard]] Result<ShmListed> list_shm(const std::vector<std::string>& more);
 
 /// Names of directories whose files are segments: joblib's. Others are left closed.
 [[nodiscard]] bool is_segment_folder(std::string_view name) noexcept;
