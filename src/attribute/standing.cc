@@ -81,6 +81,18 @@ void Standings::hear_origins() {
     const auto* process = census_->living(top);
     if (process == nullptr || verdict.owned || process->cgroup.empty()) continue;
     auto said = testimony_of(*census_, *groups_, *origins_, *process);
+    if (said.is_main) {
+      // What the service manager runs is its own, whatever its pipes and its command line look like.
+      verdict.owned = std::move(said.lives);
+      verdict.adopted = false;
+      owned_by_.emplace(*groups_->group_of(top), top);
+      continue;
+    }
+    if (said.left_by_service && verdict.set_up_to_stay) {
+      // Some services leave servers of their users behind on purpose (KillMode=process): not enough against one.
+      said.open.push_back(std::move(said.gone.front()));
+      said.gone.erase(said.gone.begin());
+    }
     verdict.proofs = std::move(said.gone);
     verdict.kept = std::move(said.lives);
     verdict.keeper = said.keeper;

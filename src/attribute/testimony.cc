@@ -53,7 +53,7 @@ class Witness {
     if (unit == nullptr) {
       said_.open.push_back(fmt::format("its service {} could not be asked about", *origin_.service));
     } else if (unit->active_state == "inactive" || unit->active_state == "failed") {
-      said_.gone.push_back(fmt::format("its service {} is {}", unit->name, unit->active_state));
+      left_over(fmt::format("its service {} is {}", unit->name, unit->active_state));
     } else if (unit->main_pid == 0) {
       said_.open.push_back(fmt::format("its service {} is {} and no main process of it is known, which proves nothing",
                                        unit->name, unit->active_state));
@@ -73,6 +73,7 @@ class Witness {
     const bool is_running = unit.active_state != "deactivating" && unit.active_state != "maintenance";
     if (unit.main_pid == top_.key.pid) {
       if (is_running) live(fmt::format("it is the main process of its service {}", unit.name), unit.main_pid);
+      said_.is_main = is_running;
     } else if (groups_.group_of(unit.main_pid) == groups_.group_of(top_.key.pid)) {
       if (is_running)
         live(fmt::format("the main process {} of its service {} is in its group", unit.main_pid, unit.name),
@@ -97,11 +98,24 @@ class Witness {
       said_.open.push_back(fmt::format("its service {} is being stopped: look again", unit.name));
     } else if (unit.activated.known() && top_.started + kActivationSeconds >= *unit.activated) {
       said_.open.push_back(fmt::format("its service {} started it before the main process that it has now", unit.name));
-    } else {
-      said_.gone.push_back(
-          fmt::format("the main process {} of its service {} is younger than it: a former one left it over",
+    } else if (!is_of_same_user(main)) {
+      said_.open.push_back(
+          fmt::format("the main process {} of its service {} is younger than it, but runs as another user",
                       main.key.pid, unit.name));
+    } else {
+      left_over(fmt::format("the main process {} of its service {} is younger than it: a former one left it over",
+                            main.key.pid, unit.name));
     }
+  }
+
+  // A service that starts work as other users is restarted beside it (hubs, batch daemons).
+  [[nodiscard]] bool is_of_same_user(const Process& main) const {
+    return main.uid.known() && top_.uid.known() && *main.uid == *top_.uid;
+  }
+
+  void left_over(std::string sentence) {
+    said_.gone.push_back(std::move(sentence));
+    said_.left_by_service = true;
   }
 
   void hear_container() {
@@ -167,6 +181,7 @@ class Witness {
       if (!Witness(census_, groups_, origins_, *member).hear_for_life()) continue;
       said_.open.push_back(fmt::format("{}; but {} below it belongs to something that lives", said_.gone.front(), pid));
       said_.gone.clear();
+      said_.left_by_service = false;
       return;
     }
   }

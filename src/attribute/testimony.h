@@ -17,6 +17,8 @@ namespace vacate {
 struct Testimony {
   std::vector<std::string> gone;     ///< proofs that its owner is: sentences
   std::optional<std::string> lives;  ///< that somebody still owns it
+  bool left_by_service = false;      ///< the first of `gone` is by its service
+  bool is_main = false;              ///< it is itself the main process of a service that runs
   std::optional<pid_t> keeper;       ///< the main process or first process that `lives` speaks of, if there is one
   std::vector<std::string> open;     ///< what could not be told and would decide it
 };

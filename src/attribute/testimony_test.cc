@@ -88,6 +88,31 @@ TEST(ServiceTestimony, AYoungerMainProcessMeansLeftOver) {
   EXPECT_EQ(verdict(starting, unit.server).standing, Standing::live);
 }
 
+TEST(ServiceTestimony, TheMainProcessOfAServiceThatRunsIsItsOwnWhateverElseItLooksLike) {
+  TestMachine machine;
+  machine.actor("launcher", {.parent = "init"});
+  machine.actor("daemon", {.parent = "launcher", .session = true}).hold("daemon", {.mib = 3000});
+  machine.dies("launcher");
+  auto& daemon = machine.process("daemon");
+  daemon.cgroup = kService;
+  const auto pid = machine.pid_of("daemon");
+  auto scan = machine.snapshot();
+  EXPECT_EQ(verdict(scan, pid).standing, Standing::leftover) << "born with a pipe to the launcher";
+  answer(scan, {"llm.service", "active", "running", pid, "always"});
+  EXPECT_EQ(verdict(scan, pid).standing, Standing::live);
+  EXPECT_TRUE(says(verdict(scan, pid), "main process of its service"));
+}
+
+TEST(ServiceTestimony, ServersOfUsersThatAServiceLeftBehindStay) {
+  RestartedUnit unit;
+  unit.machine.process("worker").uid = uid_t{1000};
+  EXPECT_EQ(verdict(unit.with({"llm.service", "active", "running", unit.server, "always"}), unit.worker).standing,
+            Standing::unsure);
+  unit.machine.process("worker").listens = true;
+  const auto failed = unit.with({"llm.service", "failed", "failed", 0, "no"});
+  EXPECT_EQ(verdict(failed, unit.worker).standing, Standing::live);
+}
+
 TEST(ServiceTestimony, AStoppedOrFailedUnitOwnsNobody) {
   const RestartedUnit unit;
   for (const auto* state : {"inactive", "failed"}) {

@@ -21,6 +21,10 @@ struct Member {
   [[nodiscard]] const std::optional<Protection>& protection() const noexcept {
     return holder != nullptr ? holder->protection : relative->protection;
   }
+  /// nullptr: nobody is known, or it holds nothing.
+  [[nodiscard]] const Supervisor* supervisor() const noexcept {
+    return holder != nullptr && holder->supervisor ? &*holder->supervisor : nullptr;
+  }
   [[nodiscard]] const EndingTerms& terms() const noexcept {
     return holder != nullptr ? holder->terms : relative->terms;
   }

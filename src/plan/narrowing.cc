@@ -52,11 +52,17 @@ bool asks_for_origin(const Selection& selection) noexcept {
          !selection.cgroups.empty();
 }
 
-bool has_origin(const Process& process, const Selection& selection) {
+// Every user's manager names its units as it likes: those of others are no answer to a unit's name.
+bool is_of_unit(std::string_view word, const Origin& origin, const Caller& caller) {
+  if (origin.unit != word) return false;
+  return !origin.user_manager || (!caller.root && *origin.user_manager == caller.uid);
+}
+
+bool has_origin(const Process& process, const Selection& selection, const Caller& caller) {
   if (!asks_for_origin(selection)) return true;
   if (process.cgroup.empty()) return false;
   const auto origin = parse_origin(process.cgroup);
-  return none_or_any(selection.units, [&](const std::string& word) { return origin.unit == word; }) &&
+  return none_or_any(selection.units, [&](const std::string& word) { return is_of_unit(word, origin, caller); }) &&
          none_or_any(selection.containers, [&](const std::string& word) { return is_in_container(word, origin); }) &&
          none_or_any(selection.jobs, [&](const std::string& word) { return is_of_job(word, origin); }) &&
          none_or_any(selection.cgroups, [&](const std::string& word) { return is_in_cgroup(process.cgroup, word); });
@@ -75,7 +81,7 @@ bool is_within(const Snapshot& snapshot, pid_t pid, const Selection& selection) 
   const auto& users = selection.users;
   const bool has_user =
       users.empty() || (process->uid.known() && std::find(users.begin(), users.end(), *process->uid) != users.end());
-  return has_user && has_origin(*process, selection);
+  return has_user && has_origin(*process, selection, snapshot.caller);
 }
 
 Result<void> check_narrowing(const Snapshot& snapshot, const Selection& selection) {

@@ -35,11 +35,21 @@ Snapshot machine(const std::vector<std::string>& cgroups) {
 
 bool fits(const std::string& cgroup, const Wanted& selection) { return is_within(machine({cgroup}), 10, selection); }
 
+TEST(Narrowing, UnitsOfOtherManagersBearTheSameNames) {
+  const Wanted unit{.units = {"llm.service"}};
+  auto alices = machine({"/user.slice/user-1000.slice/user@1000.service/app.slice/llm.service"});
+  EXPECT_FALSE(is_within(alices, 10, unit)) << "root means the system's";
+  alices.caller.root = false;
+  alices.caller.uid = 1000;
+  EXPECT_TRUE(is_within(alices, 10, unit));
+  alices.caller.uid = 1001;
+  EXPECT_FALSE(is_within(alices, 10, unit));
+}
+
 TEST(Narrowing, ByUnit) {
   const Wanted unit{.units = {"llm.service"}};
   EXPECT_TRUE(fits("/system.slice/llm.service", unit));
   EXPECT_TRUE(fits("/system.slice/llm.service/worker", unit));
-  EXPECT_TRUE(fits("/user.slice/user-7.slice/user@7.service/app.slice/llm.service", unit));
   EXPECT_FALSE(fits("/system.slice/llm2.service", unit));
   EXPECT_FALSE(fits("/lxc.payload.box/system.slice/llm.service", unit)) << "a container's own unit";
   EXPECT_FALSE(fits("", unit)) << "what could not be read is not within";

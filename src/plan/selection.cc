@@ -127,6 +127,15 @@ bool Selector::is_in_scope(const Holder& holder) const {
   return false;
 }
 
+// Ending what a service starts again at once frees nothing for longer than a moment (design.md, rule 5).
+std::optional<Refusal> Selector::restarting_unit(const Member& member) {
+  const auto* supervisor = member.supervisor();
+  if (supervisor == nullptr || supervisor->kind != "unit" || supervisor->restarts != Restarts::yes) return std::nullopt;
+  return Refusal{
+      "restarting-unit",
+      fmt::format("its service would start it again; stop that instead: systemctl stop {}", supervisor->name)};
+}
+
 std::optional<Refusal> Selector::obstacle(const Member& member) const {
   if (member.standing() == Standing::foreign)
     return Refusal{"foreign", "it cannot be seen from here whose it is; run vacate where it can be"};
@@ -137,6 +146,7 @@ std::optional<Refusal> Selector::obstacle(const Member& member) const {
       return Refusal{protection->rule,
                      fmt::format("protected: {}; --even {} to end it all the same", why, member.key().pid)};
   }
+  if (auto refusal = restarting_unit(member)) return refusal;
   const auto& caller = snapshot_->caller;
   const auto* process = snapshot_->find(member.key().pid);
   const bool is_mine = process != nullptr && process->uid.known() && *process->uid == caller.uid;

@@ -48,6 +48,7 @@ class Selector {
   [[nodiscard]] std::vector<unsigned> pinned_outside(const Holder& holder) const;
 
  private:
+  [[nodiscard]] static std::optional<Refusal> restarting_unit(const Member& member);
   [[nodiscard]] bool is_in_scope(const Holder& holder) const;
   [[nodiscard]] bool has_selected_gpu(const Holder& holder) const;
   [[nodiscard]] bool covers(unsigned gpu) const;
