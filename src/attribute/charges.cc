@@ -20,7 +20,10 @@ OpenerFate fate_of(const Census& census, pid_t pid) {
   if (process == nullptr) return can_call_dead(snapshot) ? OpenerFate::dead : OpenerFate::unseen;
   if (is_gone(*process)) return OpenerFate::dead;
   if (process->exiting || process->condition == Condition::exiting) return OpenerFate::exiting;
-  return snapshot.visibility.all_references ? OpenerFate::replaced : OpenerFate::unreadable;
+  // One with files in flight or in a ring may hold it by those, which nobody can look at.
+  const auto& hidden = snapshot.hidden_references;
+  const bool hides = std::any_of(hidden.begin(), hidden.end(), [&](const HiddenReference& h) { return h.pid == pid; });
+  return snapshot.visibility.all_references && !hides ? OpenerFate::replaced : OpenerFate::unreadable;
 }
 
 bool may_have_inheritors(OpenerFate fate) noexcept {

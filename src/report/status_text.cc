@@ -73,7 +73,7 @@ std::string short_reason(const Holder& holder, const Attribution& attribution) {
                                   [&](const Group& each) { return each.id == holder.group; });
   switch (holder.standing) {
     case Standing::leftover:
-      return holder.role == HolderRole::inheritor ? "opener is dead" : "owner is dead";
+      return "owner is dead";
     case Standing::live:
       if (group == attribution.groups.end() || !group->owner) return "set up to stay";
       return fmt::format("owner {} lives", group->owner->pid);
