@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/parse_policy.h"
 
+// A file can break what this library asserts ("[[="). With NDEBUG that is a promise to the compiler, without it the end
+// of the program; neither, and the checks behind it answer.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+#define TOML_ASSERT(expr) static_assert(true)
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include <algorithm>
 #include <array>
@@ -13,6 +19,8 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
+#include "config/ascii_text.h"
 #include "model/device.h"
 #include "model/holder.h"
 
@@ -103,10 +111,11 @@ class PolicyReader {
   bool check_keys(const Entry& entry, const Keys& known) {
     const auto before = complaints_.size();
     for (auto&& [key, node] : entry.table) {
-      if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
-      const auto best = closest_match(key.str(), known);
+      const auto name = from_ascii(key.str());
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const auto best = closest_match(name, known);
       complain(key.source().begin.line,
-               fmt::format("{}: unknown key '{}'{}; there are {}", entry.name, printable(key.str(), 64),
+               fmt::format("{}: unknown key '{}'{}; there are {}", entry.name, printable(name, 64),
                            best ? fmt::format("; did you mean '{}'?", *best) : "", fmt::join(known, ", ")));
     }
     return complaints_.size() == before;
@@ -135,7 +144,7 @@ class PolicyReader {
                fmt::format("{}: '{}' is {}, and has to be a text in quotes", entry.name, key, word_for(node->type())));
       return std::nullopt;
     }
-    const std::string& value = text->get();
+    const std::string value = from_ascii(text->get());
     if (value.empty() || value.size() > kLongestText || !is_one_line(value)) {
       complain(line_of(*node),
                fmt::format("{}: '{}' has to be one line of 1 to {} bytes", entry.name, key, kLongestText));
@@ -309,16 +318,37 @@ class PolicyReader {
   std::vector<Complaint> complaints_;
 };
 
+/// The letter past ASCII that stands at this place of to_ascii()'s text; empty if none does.
+std::string letter_at(std::string_view ascii, const toml::source_position& place) {
+  const auto lines = split(ascii, '\n');
+  if (place.line == 0 || place.line > lines.size()) return {};
+  const auto line = lines[place.line - 1];
+  if (place.column == 0 || place.column > line.size()) return {};
+  static constexpr std::size_t kLongestLetter = 3 * 4;
+  const auto text = from_ascii(line.substr(place.column - 1, kLongestLetter));
+  const auto [point, length] = decode_utf8(text);
+  return point < 0x80 ? std::string() : text.substr(0, length);
+}
+
+Error no_toml(const PolicyFile& file, std::uint32_t line, std::string_view why) {
+  return Error{ErrorCode::malformed,
+               fmt::format("{}:{}: this is no TOML: {}", printable(file.path, 256), line, printable(why, 256))};
+}
+
 }  // namespace
 
 Result<Policy> add_policy(Policy policy, const PolicyFile& file, const FindUser& find_user) {
-  const auto parsed = toml::parse(file.text);
-  if (!parsed) {
-    const auto& error = parsed.error();
-    return Error{ErrorCode::malformed, fmt::format("{}:{}: this is no TOML: {}", printable(file.path, 256),
-                                                   error.source().begin.line, printable(error.description(), 256))};
-  }
-  return PolicyReader(std::move(policy), file.path, find_user).read(parsed.table());
+  static constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const auto text = file.text.substr(file.text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  if (const auto line = first_unfit_line(text)) return no_toml(file, line->number, line->why);
+  const auto ascii = to_ascii(text);
+  const auto parsed = toml::parse(ascii);
+  if (parsed) return PolicyReader(std::move(policy), file.path, find_user).read(parsed.table());
+  const auto& error = parsed.error();
+  const auto place = error.source().begin;
+  const auto letter = letter_at(ascii, place);
+  if (letter.empty()) return no_toml(file, place.line, from_ascii(error.description()));
+  return no_toml(file, place.line, fmt::format("'{}' belongs into quotes or a comment", letter));
 }
 
 }  // namespace vacate

@@ -122,7 +122,15 @@ TEST(ParsePolicy, MistakesAreNamedWithTheirLine) {
       {"[numbers]\nheld_by_nobody_after='1s'\n", "between 10000ms and 3600s"},
       {"[numbers]\nmax_rounds=3\n", "unknown key 'max_rounds'"},
       {"[[rule]\n", "p.toml:1: this is no TOML"},
-      {"a = '\xff'\n", "this is no TOML"},
+      {"a = '\xff'\n", "p.toml:1: this is no TOML: the byte \\xff is no UTF-8"},
+      {"\n\xc3\x9d = 1\n", "p.toml:2: this is no TOML: '\xc3\x9d' belongs into quotes or a comment"},
+      {"\na = \xe2\x80\x9cx\xe2\x80\x9d\n", "p.toml:2: this is no TOML: '\xe2\x80\x9c' belongs into quotes"},
+      {"a \xc3\x9d\n", "p.toml:1: this is no TOML: '\xc3\x9d' belongs into quotes"},
+      {"a = 1\"\xc3\x9d\"\n", "p.toml:1: this is no TOML: "},
+      {"a = \"\"\"\\\n\xc3\x9d\"\"\"\n", "p.toml:1: the file: unknown key 'a'"},
+      {"'n\xc3\xa4me~' = 1\n", "p.toml:1: the file: unknown key 'n\xc3\xa4me~'"},
+      {"'\xc3\x9d' = 1\n'\xc3\x9d' = 1\n", "p.toml:2: this is no TOML: "},
+      {"a = '\\u007e41'\n", "p.toml:1: this is no TOML: an escape for ~"},
   };
   for (const auto& row : rows) {
     const auto policy = parse(row.text);
@@ -131,6 +139,34 @@ TEST(ParsePolicy, MistakesAreNamedWithTheirLine) {
     EXPECT_NE(policy.error().message.find(row.message), std::string::npos)
         << row.text << "\nsaid: " << policy.error().message;
     EXPECT_EQ(policy.error().message.find('\n'), std::string::npos) << "one line";
+  }
+}
+
+TEST(ParsePolicy, LettersOfAnyLanguageStandInQuotesAndComments) {
+  const auto policy = parse(
+      "\xef\xbb\xbf# gr\xc3\xbc\xc3\x9f\n[[rule]]\nname = 'n\xc3\xa4me'\n"
+      "why = \"\xe2\x80\x9cx\xe2\x80\x9d ~7E \\u00e9\" # \xc3\x9d\nexe = '/~/\xf0\x9f\x92\xa9'\n");
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ(policy->rules[0].name, "n\xc3\xa4me");
+  EXPECT_EQ(policy->rules[0].detail, "\xe2\x80\x9cx\xe2\x80\x9d ~7E \xc3\xa9");
+  EXPECT_EQ(policy->rules[0].exe, "/~/\xf0\x9f\x92\xa9");
+  EXPECT_EQ(policy->rules[0].source, "p.toml:2");
+}
+
+// Each of these broke an assumption of the library below, which it makes without checking.
+TEST(ParsePolicy, WhatALibraryTakesForGrantedIsRefused) {
+  const std::pair<std::string, const char*> found[] = {
+      {"[" + std::string(63, '\0') + "[rulctaorbid\"\n", "p.toml:1: this is no TOML: the control character \\x00"},
+      {"[[= \"\"\nactio  = \"a\\u001b\"\n", "p.toml:1: this is no TOML: "},
+      {"[[rule]]\neamn \xc3\x9d[[rule]]\nname = \"a\"\nwhy = \"b\"\nuser = 1000\n \"lor =ecnoetxt\"\n",
+       "p.toml:2: this is no TOML: '\xc3\x9d' belongs into quotes or a comment"},
+      {"[[rule]]\neamn \xc3\x9d[[rule]]\nactio = \"f\xe3rbi\"\n",
+       "p.toml:3: this is no TOML: the byte \\xe3 is no UTF-8"},
+  };
+  for (const auto& [text, message] : found) {
+    const auto policy = parse(text);
+    ASSERT_FALSE(policy) << message;
+    EXPECT_TRUE(policy.error().message.starts_with(message)) << policy.error().message;
   }
 }
 
