@@ -155,7 +155,8 @@ std::string Redactor::path(const std::string& original) {
 
 std::string Redactor::container(const std::string& id) {
   if (find_id(id) != 0 || id.size() != 64) return name(id);
-  return fmt::format("{:064x}", ids_.number_of(id));
+  // In front, as people and sentences name a container by its first twelve digits.
+  return fmt::format("{:012x}{:052}", ids_.number_of(id), 0);
 }
 
 std::string Redactor::uid_text(Text number) {
