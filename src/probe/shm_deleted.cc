@@ -134,8 +134,9 @@ std::vector<DeletedShm> find_deleted(const std::vector<ShmPlace>& places,
     const auto sight = sights.find(file);
     if (sight == sights.end()) continue;  // its users are gone, and it with them
     if (sight->second.measured && sight->second.links > 0) continue;
+    const auto device = file.first;
     const auto place = std::find_if(places.begin(), places.end(),
-                                    [&](const ShmPlace& candidate) { return candidate.device == file.first; });
+                                    [&](const ShmPlace& candidate) { return candidate.device == device; });
     if (place == places.end()) continue;
     DeletedShm entry;
     entry.place = static_cast<std::size_t>(place - places.begin());
