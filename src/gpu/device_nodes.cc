@@ -134,7 +134,8 @@ std::optional<NodeName> parse_nvidia_name(std::string_view rest) noexcept {
   if (rest == "-uvm-tools") return NodeName{NodeRole::uvm_tools, std::nullopt};
   if (rest == "-modeset") return NodeName{NodeRole::modeset, std::nullopt};
   if (rest == "-nvlink") return NodeName{NodeRole::nvlink, std::nullopt};
-  if (rest.starts_with(kSwitch)) return NodeName{NodeRole::nvswitch, std::nullopt};
+  if (rest.starts_with(kSwitch) && rest.find('/') == std::string_view::npos)
+    return NodeName{NodeRole::nvswitch, std::nullopt};
   if (rest.starts_with(kStorage) && is_number(rest.substr(kStorage.size())))
     return NodeName{NodeRole::storage, std::nullopt};
   if (rest.starts_with(kCap) && is_number(rest.substr(kCap.size()))) return NodeName{NodeRole::caps, std::nullopt};

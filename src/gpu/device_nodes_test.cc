@@ -126,7 +126,7 @@ TEST(EndsInNodeName, WhoeverWroteThePath) {
                            "/dev/nvidia0\\040(deleted)", "/dev/infiniband/uverbs0", "/dev/nvidia-caps/nvidia-cap1"})
     EXPECT_TRUE(ends_in_node_name(path)) << path;
   for (const char* path : {"", "/", "nvidia0", "/dev/uverbs0", "/dev/nvidia0/", "/dev/nvidia0/x", "/uverbs0",
-                           "/dev/nvidia0 (deleted) (deleted)x"})
+                           "/dev/nvidia-nvswitch0/x", "/dev/nvidia0 (deleted) (deleted)x"})
     EXPECT_FALSE(ends_in_node_name(path)) << path;
 }
 
