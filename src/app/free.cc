@@ -7,6 +7,7 @@
 
 #include "app/select.h"
 #include "app/shm_of_ended.h"
+#include "attribute/protection.h"
 #include "execute/live_executor.h"
 #include "execute/recording_executor.h"
 #include "plan/narrowing.h"
@@ -106,11 +107,40 @@ void explain(std::vector<GpuOutcome>& gpus, const Attribution& attribution) {
   }
 }
 
-FreeReport report_of(Outcome outcome, const Sighting& last, const Selection& selection) {
+/// Whom `--all` left out although it pins a GPU that was selected: what an importer keeps is inferred, which is not
+/// enough to end what somebody may own.
+std::vector<std::string> left_out(const Sighting& last, const FreeRequest& request) {
+  std::vector<std::string> lines;
+  if (request.scope != Scope::all || !request.selection.pids.empty()) return lines;
+  std::string pids;
+  for (const auto& holder : narrowed(last.attribution, last.snapshot, request.selection).holders)
+    if (holder.role == HolderRole::importer && holder.standing != Standing::leftover)
+      pids += fmt::format("{}{}", pids.empty() ? "" : ",", holder.key.pid);
+  if (!pids.empty())
+    lines.push_back(fmt::format("left out, for what it imported is inferred only: {}; --pid names it", pids));
+  return lines;
+}
+
+/// Says with whom KILL did not get its turn.
+void name_late_kills(Outcome& outcome, const FreeRequest& request) {
+  for (auto& result : outcome.results) {
+    if (result.status != StepStatus::timed_out || outcome.interrupted_by != 0) continue;
+    for (const auto& step : outcome.plan.steps) {
+      const auto late = step.n == result.n ? late_kill(step, request) : std::nullopt;
+      if (late) result.detail += fmt::format("; KILL was not sent: {}", *late);
+    }
+  }
+}
+
+FreeReport report_of(Outcome outcome, const Sighting& last, const PreparedFree& prepared) {
+  const Selection& selection = prepared.request.selection;
   FreeReport report;
   explain(outcome.gpus, last.attribution);
   report.titles = titles_of(outcome.gpus, last.snapshot);
-  report.advice = advise(last.snapshot, narrowed(last.attribution, last.snapshot, selection));
+  report.advice =
+      advise(last.snapshot, narrowed(last.attribution, last.snapshot, selection), {selection, prepared.policy_file});
+  report.of_selected = !selection.all_gpus || narrows_holders(selection);
+  report.notes = left_out(last, prepared.request);
   report.has_driver = last.snapshot.driver.state == DriverState::ok || !last.snapshot.nodes.empty();
   report.outcome = std::move(outcome);
   return report;
@@ -287,6 +317,7 @@ void Conduct::name_replacements() {
 
 void Conduct::conclude(std::vector<Release> releases) {
   explain_survivors(outcome_.results, outcome_.plan, last_.snapshot);
+  name_late_kills(outcome_, prepared_.request);
   name_replacements();
   const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).has_action(Action::signal));
   outcome_.verdict = judge_command(outcome_.results, releases, left ? Remaining::somebody : Remaining::nobody);
@@ -302,7 +333,7 @@ FreeReport Conduct::run() {
   const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan);
   conclude(release_everything());
   if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.wake);
-  return report_of(std::move(outcome_), last_, prepared_.request.selection);
+  return report_of(std::move(outcome_), last_, prepared_);
 }
 
 Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Release>& releases) {
@@ -311,6 +342,21 @@ Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Rel
   const bool unsure =
       is_unreadable(releases) || may_have_missed_all(prepared.before.snapshot, prepared.request.selection);
   return unsure ? Verdict::cannot_tell : Verdict::nothing_to_do;
+}
+
+/// --even for somebody whom nothing protects: a number that was mistyped, perhaps.
+std::vector<std::string> needless_even(const PreparedFree& prepared) {
+  std::vector<std::string> lines;
+  for (const auto& wanted : prepared.request.even) {
+    const auto* holder = prepared.before.attribution.find(wanted.pid);
+    const auto* process = prepared.before.snapshot.find(wanted.pid);
+    const bool is_protected = holder != nullptr
+                                  ? holder->protection.has_value()
+                                  : process == nullptr || protection_of(*process, prepared.before.snapshot);
+    if (!is_protected)
+      lines.push_back(fmt::format("process {} is not protected: --even {} changes nothing", wanted.pid, wanted.pid));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -334,6 +380,7 @@ Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu
   prepared.gpus = gpus_to_verify(prepared.before, prepared.plan, prepared.request.selection);
   prepared.unmatched =
       unmatched_words(prepared.before.snapshot, prepared.before.attribution, prepared.request.selection);
+  for (auto& line : needless_even(prepared)) prepared.unmatched.push_back(std::move(line));
   return prepared;
 }
 
@@ -348,13 +395,13 @@ FreeReport rehearse(const PreparedFree& prepared, const Policy& policy) {
   outcome.results = recorder.execute(prepared.plan, prepared.before.snapshot, Deadline::never());
   outcome.dry_run = true;
   outcome.verdict = verdict_of_rehearsal(prepared, releases);
-  return report_of(std::move(outcome), prepared.before, prepared.request.selection);
+  return report_of(std::move(outcome), prepared.before, prepared);
 }
 
 FreeReport decline(const PreparedFree& prepared, const Policy& policy) {
   Outcome outcome = outcome_of_look(prepared, releases_at(prepared, policy));
   outcome.verdict = Verdict::refused;
-  return report_of(std::move(outcome), prepared.before, prepared.request.selection);
+  return report_of(std::move(outcome), prepared.before, prepared);
 }
 
 }  // namespace vacate

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ struct PreparedFree {
   PinSet pins;
   Sighting before;
   Plan plan;
-  std::vector<unsigned> gpus;               ///< whose release is verified, by index
-  std::vector<std::string> unmatched = {};  ///< selectors that no holder fits, a line each
+  std::vector<unsigned> gpus;                   ///< whose release is verified, by index
+  std::vector<std::string> unmatched = {};      ///< selectors that no holder fits or needs, a line each
+  std::optional<std::string> policy_file = {};  ///< of --policy: advice repeats it
 };
 
 /// Plans. malformed: a selector that names nothing there is.

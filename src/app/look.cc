@@ -9,6 +9,7 @@
 #include "app/version.h"
 #include "attribute/attribute.h"
 #include "plan/narrowing.h"
+#include "plan/selection.h"
 
 namespace vacate {
 
@@ -18,7 +19,24 @@ Look look_at_machine(DriverSession& driver, const Policy& policy) {
   return look;
 }
 
-Result<StatusReport> report_status(Look look, const std::vector<std::string>& gpu_words, Selection selection) {
+namespace {
+
+/// What `free` would say of each pid that no holder has.
+std::vector<std::string> unmatched_pids(const Look& look, const Selection& selection) {
+  std::vector<std::string> lines;
+  for (const auto& wanted : selection.pids) {
+    FreeRequest request;
+    request.selection.pids = {wanted};
+    if (const auto checked = Selector(look.scan.snapshot, request).check(look.attribution); !checked)
+      lines.push_back(checked.error().message);
+  }
+  return lines;
+}
+
+}  // namespace
+
+Result<StatusReport> report_status(Look look, const std::vector<std::string>& gpu_words, Asked asked) {
+  Selection& selection = asked.selection;
   if (!gpu_words.empty()) {
     auto gpus = resolve_gpus(gpu_words, look.scan.snapshot.gpus);
     if (!gpus) return gpus.error();
@@ -29,8 +47,10 @@ Result<StatusReport> report_status(Look look, const std::vector<std::string>& gp
   StatusReport report;
   report.version = kVersion;
   report.unmatched = unmatched_words(look.scan.snapshot, look.attribution, selection);
+  for (auto& line : unmatched_pids(look, selection)) report.unmatched.push_back(std::move(line));
   report.attribution = narrowed(look.attribution, look.scan.snapshot, selection);
-  report.advice = advise(look.scan.snapshot, report.attribution);
+  report.advice = advise(look.scan.snapshot, report.attribution, asked);
+  report.of_selected = !selection.all_gpus || narrows_holders(selection);
   report.snapshot = std::move(look.scan.snapshot);
   return report;
 }

@@ -18,9 +18,9 @@ struct Look {
 
 [[nodiscard]] Look look_at_machine(DriverSession& driver, const Policy& policy);
 
-/// The report of one look. `gpu_words` are the words of --gpu, none: all. malformed: a word that names no GPU.
-[[nodiscard]] Result<StatusReport> report_status(Look look, const std::vector<std::string>& gpu_words,
-                                                 Selection selection);
+/// The report of one look. `gpu_words` are the words of --gpu, none: all. malformed: a word that names no GPU. A
+/// pid of nobody is a line of StatusReport::unmatched: whoever is watched may end.
+[[nodiscard]] Result<StatusReport> report_status(Look look, const std::vector<std::string>& gpu_words, Asked asked);
 
 /// 0 where it could look, blind spots or not; 4 where device nodes are here and no driver answers.
 [[nodiscard]] ExitCode exit_code_of(const Snapshot& snapshot) noexcept;

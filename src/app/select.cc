@@ -18,6 +18,14 @@ std::string what_there_is(const std::vector<Gpu>& gpus) {
   return "there is GPU " + list;
 }
 
+std::string uuids_of(const std::vector<unsigned>& indices, const std::vector<Gpu>& gpus) {
+  std::string list;
+  for (const auto& gpu : gpus)
+    if (std::find(indices.begin(), indices.end(), gpu.index) != indices.end())
+      list += fmt::format("{}{} (GPU {})", list.empty() ? "" : ", ", printable(gpu.uuid, 64), gpu.index);
+  return list;
+}
+
 }  // namespace
 
 Result<std::vector<unsigned>> resolve_gpus(const std::vector<std::string>& words, const std::vector<Gpu>& gpus) {
@@ -30,8 +38,8 @@ Result<std::vector<unsigned>> resolve_gpus(const std::vector<std::string>& words
       return Error{ErrorCode::malformed,
                    fmt::format("--gpu: no GPU is '{}'; {}", printable(word, 64), what_there_is(gpus))};
     if (found.size() > 1 && word != "all")
-      return Error{ErrorCode::malformed,
-                   fmt::format("--gpu: '{}' is the beginning of several UUIDs", printable(word, 64))};
+      return Error{ErrorCode::malformed, fmt::format("--gpu: '{}' is the beginning of several UUIDs: {}",
+                                                     printable(word, 64), uuids_of(found, gpus))};
     indices.insert(indices.end(), found.begin(), found.end());
   }
   std::sort(indices.begin(), indices.end());

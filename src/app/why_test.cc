@@ -253,6 +253,60 @@ void expect_valid(const std::string& json, const char* what, const HostileTitle&
   EXPECT_EQ(printable(std::string_view(json).substr(0, json.size() - 1), 1U << 22U), json.substr(0, json.size() - 1));
 }
 
+TEST(Why, WhatCannotBeSeenIsNotNothing) {
+  Snapshot snapshot = machine_with("engine");
+  snapshot.references.clear();
+  snapshot.charges.clear();
+  const auto text_of = [](const Snapshot& seen) {
+    const auto report = report_why(look_at(seen), {{{1001, std::nullopt}}, {}, {}});
+    return report ? render_why_text(*report, {80, Colour::no}) : report.error().message;
+  };
+  EXPECT_NE(text_of(snapshot).find("it is no holder"), std::string::npos) << text_of(snapshot);
+  snapshot.caller.root = false;
+  snapshot.visibility.all_references = false;
+  const std::string text = text_of(snapshot);
+  EXPECT_NE(text.find("what it holds cannot be seen: run as root"), std::string::npos) << text;
+  EXPECT_EQ(text.find("no holder"), std::string::npos) << text;
+  EXPECT_EQ(text.find("frees no"), std::string::npos) << text;
+}
+
+TEST(Why, NamesTheNarrowerCommandWhereTheUsualOneGoesFurther) {
+  TestMachine m;
+  for (const auto* name : {"one", "other"}) {
+    const std::string launcher = std::string(name) + "-launcher";
+    m.actor(launcher);
+    m.actor(name, {.parent = launcher});
+    m.hold(name, {.mib = 900});
+    m.dies(launcher);
+  }
+  const auto snapshot = m.snapshot();
+  const auto look = look_at(snapshot);
+  ASSERT_EQ(look.attribution.holders.size(), 2U);
+  const pid_t pid = look.attribution.holders[0].key.pid;
+  const auto report = report_why(look_at(snapshot), {{{pid, std::nullopt}}, {}, {}});
+  ASSERT_TRUE(report);
+  const std::string text = render_why_text(*report, {200, Colour::no});
+  EXPECT_NE(text.find("'vacate free --pid " + std::to_string(pid) + "' ends it alone"), std::string::npos) << text;
+}
+
+TEST(Status, SaysWhatFreeSaysOfAPidThatNoHolderHas) {
+  const auto status_of = [](const Snapshot& seen, const ProcessSelector& wanted) {
+    Asked asked;
+    asked.selection.pids = {wanted};
+    return report_status(look_at(seen), {}, std::move(asked));
+  };
+  Snapshot snapshot = machine_with("engine");
+  const auto nobody = status_of(snapshot, {9999, std::nullopt});
+  ASSERT_TRUE(nobody);
+  EXPECT_EQ(nobody->unmatched, std::vector<std::string>{"process 9999 does not exist"});
+  EXPECT_TRUE(nobody->of_selected);
+  EXPECT_TRUE(status_of(snapshot, {1001, std::nullopt})->unmatched.empty());
+  snapshot.caller.root = false;
+  snapshot.visibility.all_references = false;
+  EXPECT_EQ(status_of(snapshot, {9999, std::nullopt})->unmatched,
+            std::vector<std::string>{"process 9999 cannot be seen: run as root"});
+}
+
 TEST(HostileTitles, StayOneLineInEveryCommand) {
   for (const auto& hostile : hostile_titles()) {
     const Snapshot snapshot = machine_with(hostile.title);

@@ -141,7 +141,8 @@ Reason Judge::judge(const ShmSegment& segment, const std::optional<ShmName>& nam
     return {V::unknown_family, "no software is known whose segments have such names"};
   if (name && name->treatment == ShmTreatment::listed_only) return {V::unknown_family, std::string(name->note)};
   if (segment.kind == ShmKind::sysv && !request_.sysv)
-    return {V::unknown_family, "nothing tells whose a System V segment is: --sysv includes it"};
+    return {V::unknown_family,
+            "nothing tells whose a System V segment is: --sysv includes it, if it is old enough (--older-than)"};
   for (auto reason : {refuse_file(segment), refuse_owner(segment)})
     if (reason) return *std::move(reason);
   if (!sees_all_) return {V::cannot_tell, "not every process could be seen: somebody unseen may use it"};

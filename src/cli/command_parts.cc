@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "os/users.h"
+#include "report/format.h"
 
 namespace vacate {
 
@@ -16,7 +17,8 @@ int number_of(ExitCode code) noexcept { return static_cast<int>(code); }
 int delivered(std::string_view text, int code) {
   const auto written = write_all(STDOUT_FILENO, text);
   if (written) return code;
-  complain(written.error().message);
+  // A reader that has seen enough ('vacate status | head') needs no complaint; the exit code tells whoever asks.
+  if (written.error().code != ErrorCode::gone) complain(written.error().message);
   return code != 0 ? code : number_of(ExitCode::cannot_tell);
 }
 
@@ -62,6 +64,8 @@ int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, cons
   std::string text = source == Source::recording ? render_replay_line(prepared.before.snapshot, style) : "";
   text += prepared.plan.empty() ? render_outcome_text(report, style)
                                 : render_plan_text(prepared.plan, prepared.request, style);
+  if (!prepared.plan.empty())
+    for (const auto& note : report.notes) text += wrap(printable(note), 0, style.width);
   if (prepared.plan.has_action(Action::signal)) text += "dry run: nothing was sent\n";
   return delivered(text, code);
 }

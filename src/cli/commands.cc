@@ -20,7 +20,8 @@ namespace {
 
 int show_status_once(const StatusOptions& options, const Selection& selection, DriverSession& driver,
                      const Policy& policy) {
-  const auto report = report_status(look_at_machine(driver, policy), options.words.gpus, selection);
+  const auto report =
+      report_status(look_at_machine(driver, policy), options.words.gpus, {selection, options.policy_file});
   if (!report) return complain_about(report.error());
   const std::string text = options.format == OutputFormat::json ? render_status_json(*report)
                                                                 : render_status_text(*report, style_for(STDOUT_FILENO));
@@ -111,6 +112,7 @@ int run(const FreeOptions& options) {
   if (!driver) return complain_about(driver.error());
   auto prepared = prepare_free(look_at_machine(*driver, policy), options.words.gpus, std::move(request), started);
   if (!prepared) return complain_about(prepared.error());
+  prepared->policy_file = options.policy_file;
   for (const auto& line : prepared->unmatched) complain(line);
   if (options.mode == Mode::dry_run) return rehearse_free(options, *prepared, policy);
   const bool needs_consent = options.mode == Mode::ask && prepared->plan.has_action(Action::signal);

@@ -46,7 +46,10 @@ int explain(const WhyOptions& options) {
 int diagnose(const DoctorOptions& options) {
   auto look = look_now(Policy{});
   if (!look) return complain_about(look.error());
-  const DoctorReport report{std::string(kVersion), read_machine_facts(), std::move(look->scan.snapshot)};
+  const auto policy = load_policy(std::nullopt);
+  DoctorReport report{std::string(kVersion), read_machine_facts(), std::move(look->scan.snapshot)};
+  if (policy) report.policy_rules = policy->rules.size();
+  if (!policy) report.policy_error = policy.error().message;
   const std::string text = options.format == OutputFormat::json ? render_doctor_json(report)
                                                                 : render_doctor_text(report, style_for(STDOUT_FILENO));
   const auto& spots = report.snapshot.visibility.blind_spots;

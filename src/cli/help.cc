@@ -18,7 +18,8 @@ Commands:
   record   write what was seen to a file, for a bug report
 
 Options:
-  -h, --help   show this help; 'vacate COMMAND --help' shows that of a command
+  -h, --help   show this help; 'vacate COMMAND --help' or 'vacate help COMMAND'
+               shows that of a command
   --version    show the version
 
 Examples:
@@ -67,7 +68,8 @@ proves GPU by GPU that the memory came back
 Who:
   --leftovers     leftovers only (default)
   --unsure        also holders that may be leftovers, which nothing proves
-  --all           every holder, live ones too
+  --all           every holder of memory, live ones too; who has device files
+                  open only, or imports what a live one made: by --pid
   --gpu LIST      on these: index, GPU- UUID or its beginning, PCI bus id, all
   --pid LIST      these, whatever their standing: PID or PID@START
   --user LIST     only of these users: names or numbers

@@ -24,7 +24,7 @@ int run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   vacate::open_standard_descriptors();
   vacate::raise_descriptor_limit();
-  (void)std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is a failed write, which is seen and said
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is a failed write: the exit code says so
   try {
     return run({argv + (argc > 0 ? 1 : 0), argv + argc});
   } catch (const std::exception& error) {

@@ -2,6 +2,8 @@
 #include "cli/option_words.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,10 +14,46 @@ namespace vacate {
 namespace {
 
 /// What CLI11 did not understand, in our words.
-std::string explain_extra(const std::string& extra, const CLI::App& app) {
+std::string explain_extra(const std::string& extra, std::vector<std::string> names) {
   if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'", printable(extra, 64));
   const std::string name = extra.substr(0, extra.find('='));
-  return fmt::format("unknown option '{}'{}", printable(name, 64), suggestion(name, names_of(app)));
+  return fmt::format("unknown option '{}'{}", printable(name, 64), suggestion(name, names));
+}
+
+/// The option that CLI11 found no value for: the first that wants one and is followed by another option or by nothing.
+std::string explain_missing(const CLI::App& app, const std::vector<std::string>& arguments) {
+  static constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"--gpu", "a list, e.g. 0,1"},
+       {"--pid", "a list, e.g. 4711 or 4711@156405"},
+       {"--even", "a list, e.g. 4711"},
+       {"--user", "a list, e.g. alice,1000"},
+       {"--unit", "a list, e.g. llm.service"},
+       {"--container", "a list, e.g. the first 12 digits of an id"},
+       {"--job", "a list, e.g. 17"},
+       {"--cgroup", "a list, e.g. /system.slice"},
+       {"--grace", "a time, e.g. 30s"},
+       {"--timeout", "a time, e.g. 2min"},
+       {"--older-than", "a time, e.g. 1h"},
+       {"--family", "a list, e.g. nccl,python"},
+       {"--path", "a directory, e.g. /mnt/shm"},
+       {"--policy", "the name of a file"},
+       {"--replay", "the name of a file"}});
+  const auto example_for = [](std::string_view name) {
+    return std::find_if(kExamples.begin(), kExamples.end(), [&](const auto& each) { return each.first == name; });
+  };
+  const auto is_option = [](std::string_view word) { return word.size() > 1 && word[0] == '-'; };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto* example = example_for(arguments[i]);
+    const bool is_followed = i + 1 < arguments.size() && !is_option(arguments[i + 1]);
+    if (example != kExamples.end() && !is_followed && app.get_option_no_throw(arguments[i]) != nullptr)
+      return fmt::format("{} needs {}", example->first, example->second);
+  }
+  for (const auto& word : arguments) {
+    const std::string name = word.substr(0, word.find('='));
+    if (is_option(word) && name != word && example_for(name) == kExamples.end())
+      return fmt::format("{} takes no value", printable(name, 64));
+  }
+  return "an option has no value, or one too many";
 }
 
 /// "--grace -1s" as "--grace=-1s": a word that starts like an option is a value all the same if a digit follows.
@@ -64,15 +102,22 @@ void cut_at_commas(std::vector<std::string>& words) {
 }
 
 /// Nothing, or what is wrong. CLI11 takes the arguments last first.
-std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments) {
+std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments,
+                                       const std::vector<std::string>& beside) {
   try {
     std::vector<std::string> words = with_values_attached(arguments);
     std::reverse(words.begin(), words.end());
     app.parse(words);
+  } catch (const CLI::ArgumentMismatch&) {
+    return explain_missing(app, arguments);
   } catch (const CLI::ParseError& error) {
     return printable(error.what(), 200);
   }
-  if (const auto extras = app.remaining(); !extras.empty()) return explain_extra(extras.front(), app);
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    auto names = names_of(app);
+    names.insert(names.end(), beside.begin(), beside.end());
+    return explain_extra(extras.front(), names);
+  }
   return std::nullopt;
 }
 

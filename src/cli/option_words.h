@@ -26,8 +26,9 @@ void add_switch(CLI::App& app, const std::string& name, bool& value);
 /// Every piece between commas; empty ones stay, to be complained about.
 void cut_at_commas(std::vector<std::string>& words);
 
-/// Nothing, or what is wrong.
-[[nodiscard]] std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments);
+/// Nothing, or what is wrong. `beside`: names that may be meant as well where one is unknown.
+[[nodiscard]] std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments,
+                                                     const std::vector<std::string>& beside = {});
 /// `time` stays as it is where no word was given.
 [[nodiscard]] std::optional<std::string> parse_time(std::string_view option, const std::optional<std::string>& word,
                                                     std::chrono::milliseconds& time);

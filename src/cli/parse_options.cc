@@ -146,16 +146,25 @@ SelectorWords selectors(Words& words) {
           std::move(words.containers), std::move(words.jobs),  std::move(words.cgroups)};
 }
 
+/// An empty word would fit nobody or everybody.
+std::optional<std::string> find_empty_word(const Words& words) {
+  const std::initializer_list<std::pair<std::string_view, const std::vector<std::string>*>> lists = {
+      {"--gpu", &words.gpus},  {"--pid", &words.pids},      {"--user", &words.users},
+      {"--even", &words.even}, {"--unit", &words.units},    {"--container", &words.containers},
+      {"--job", &words.jobs},  {"--cgroup", &words.cgroups}};
+  for (const auto& [name, list] : lists)
+    if (std::find(list->begin(), list->end(), "") != list->end())
+      return fmt::format("{}: an empty word in its list", name);
+  return std::nullopt;
+}
+
 std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
   if (words.policy && words.policy->empty()) return "--policy: name a file";
   if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
   if (words.replay && words.replay->empty()) return "--replay: the name of a file is missing";
-  for (const auto* list : {&words.gpus, &words.pids, &words.users, &words.even, &words.units, &words.containers,
-                           &words.jobs, &words.cgroups})
-    if (std::find(list->begin(), list->end(), "") != list->end()) return "an empty word in a list";
-  return std::nullopt;
+  return find_empty_word(words);
 }
 
 std::variant<Options, UsageError> parse_status(const std::vector<std::string>& arguments, std::string try_command) {
@@ -163,7 +172,9 @@ std::variant<Options, UsageError> parse_status(const std::vector<std::string>& a
   CLI::App app;
   add_status(app, words);
   StatusOptions options;
-  auto complaint = parse_words(app, arguments);
+  const bool has_command = try_command != "vacate --help";
+  auto complaint =
+      parse_words(app, arguments, has_command ? std::vector<std::string>{} : std::vector<std::string>{"--version"});
   cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(status_help())});
   if (!complaint)
@@ -277,13 +288,32 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
   return Options(std::move(options));
 }
 
+UsageError unknown_command(const std::string& word) {
+  static const std::vector<std::string> kWords = {"status", "free", "why",    "doctor",   "shm",
+                                                  "record", "help", "--help", "--version"};
+  const std::string shown = printable(word, 64);
+  // "vacate 4711", "vacate gpu:0": what somebody would want to know of it.
+  const bool is_subject = parse_process_selector(word).has_value() || word.starts_with("gpu:");
+  return {fmt::format("unknown command '{}'{}", shown,
+                      is_subject ? fmt::format("; did you mean 'vacate why {}'?", shown) : suggestion(word, kWords)),
+          "vacate --help"};
+}
+
+/// "vacate help free" as "vacate free --help".
+std::variant<Options, UsageError> parse_help(const std::vector<std::string>& words) {
+  if (words.size() > 1)
+    return UsageError{fmt::format("unexpected argument '{}'", printable(words[1], 64)), "vacate --help"};
+  if (words[0].starts_with('-') || words[0] == "help") return Options(ShowText{std::string(general_help())});
+  return parse_options({words[0], "--help"});
+}
+
 }  // namespace
 
 std::variant<Options, UsageError> parse_options(const std::vector<std::string>& arguments) {
-  static const std::vector<std::string> kCommands = {"status", "free", "why", "doctor", "shm", "record"};
   if (arguments.empty()) return Options(StatusOptions{});
   const std::string& first = arguments.front();
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (first == "help" && !rest.empty()) return parse_help(rest);
   if (first == "--help" || first == "-h" || first == "help") return Options(ShowText{std::string(general_help())});
   if (first == "--version") return Options(ShowText{fmt::format("vacate {}\n", kVersion)});
   if (first == "status") return parse_status(rest, "vacate status --help");
@@ -293,8 +323,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "shm") return parse_shm(rest);
   if (first == "record") return parse_record(rest);
   if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
-  return UsageError{fmt::format("unknown command '{}'{}", printable(first, 64), suggestion(first, kCommands)),
-                    "vacate --help"};
+  return unknown_command(first);
 }
 
 std::vector<std::string> option_names(const std::string& command) {

@@ -63,6 +63,29 @@ TEST(ParseOptions, PlacesAreCheckedAndReachTheRequest) {
   EXPECT_EQ(status.cgroups, selection.cgroups);
 }
 
+TEST(ParseOptions, AMistakeIsNamedAndTheWayOutToo) {
+  EXPECT_EQ(complaint({"free", "--gpu", "--yes"}), "--gpu needs a list, e.g. 0,1");
+  EXPECT_EQ(complaint({"status", "--gpu"}), "--gpu needs a list, e.g. 0,1");
+  EXPECT_EQ(complaint({"free", "--yes", "--grace"}), "--grace needs a time, e.g. 30s");
+  EXPECT_EQ(complaint({"free", "--gpu", "0", "--yes=1"}), "--yes takes no value");
+  EXPECT_EQ(complaint({"status", "--unit", "a,,b"}), "--unit: an empty word in its list");
+  EXPECT_EQ(complaint({"shm", "--yes"}), "--yes belongs to 'vacate shm clean'");
+  EXPECT_EQ(complaint({"shm", "list", "--older-than=1h"}), "--older-than belongs to 'vacate shm clean'");
+  EXPECT_NE(complaint({"shm", "clean", "--family", "zzzzzz"}).find("there are "), std::string::npos);
+  EXPECT_EQ(complaint({"4711"}), "unknown command '4711'; did you mean 'vacate why 4711'?");
+  EXPECT_EQ(complaint({"gpu:0"}), "unknown command 'gpu:0'; did you mean 'vacate why gpu:0'?");
+  EXPECT_EQ(complaint({"--verison"}), "unknown option '--verison'; did you mean '--version'?");
+  EXPECT_EQ(complaint({"--hlep"}), "unknown option '--hlep'; did you mean '--help'?");
+  EXPECT_EQ(complaint({"version"}), "unknown command 'version'; did you mean '--version'?");
+  EXPECT_EQ(complaint({"free", "--verison"}).find("--version"), std::string::npos) << "free has no such option";
+}
+
+TEST(ParseOptions, HelpOfACommandByBothNames) {
+  EXPECT_EQ(parsed<ShowText>({"help", "free"}).text, parsed<ShowText>({"free", "--help"}).text);
+  EXPECT_EQ(parsed<ShowText>({"help"}).text, parsed<ShowText>({"--help"}).text);
+  EXPECT_NE(complaint({"help", "fre"}).find("did you mean 'free'"), std::string::npos);
+}
+
 TEST(ParseOptions, FreeTakesTheContractsOptions) {
   const auto options = parsed<FreeOptions>({"free", "--all", "--yes", "--grace", "2s", "--timeout", "1h", "--term-only",
                                             "--even", "7", "--pid", "7", "--quiet", "--json"});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "attribute/shm_catalogue.h"
 #include "base/text.h"
@@ -38,11 +39,29 @@ void add_shm_clean(CLI::App& app, ShmWords& words) {
   app.add_option("--older-than", words.older_than)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+/// An option of `clean` given to a mere list.
+std::optional<std::string> find_option_of_clean(const std::vector<std::string>& arguments) {
+  ShmWords words;
+  CLI::App list;
+  CLI::App clean;
+  add_shm_list(list, words);
+  add_shm_clean(clean, words);
+  const auto names = names_of(clean);
+  for (const auto& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
+    if (is_known && list.get_option_no_throw(name) == nullptr)
+      return fmt::format("{} belongs to 'vacate shm clean'", name);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> check_families(const std::vector<std::string>& families) {
   static const std::vector<std::string> kKnown = shm_families();
   for (const auto& family : families) {
     if (std::find(kKnown.begin(), kKnown.end(), family) != kKnown.end()) continue;
-    return fmt::format("--family: no family is called '{}'{}", printable(family, 64), suggestion(family, kKnown));
+    return fmt::format("--family: no family is called '{}'{}; there are {}", printable(family, 64),
+                       suggestion(family, kKnown), fmt::join(kKnown, ", "));
   }
   return std::nullopt;
 }
@@ -71,7 +90,8 @@ std::variant<Options, UsageError> parse_shm(const std::vector<std::string>& argu
     add_shm_clean(app, words);
   else
     add_shm_list(app, words);
-  auto complaint = parse_words(app, {arguments.begin() + (has_verb ? 1 : 0), arguments.end()});
+  auto complaint = options.clean ? std::nullopt : find_option_of_clean(arguments);
+  if (!complaint) complaint = parse_words(app, {arguments.begin() + (has_verb ? 1 : 0), arguments.end()});
   if (!complaint && words.help) return Options(ShowText{std::string(shm_help())});
   cut_at_commas(words.families);
   if (!complaint && words.yes && words.dry_run) complaint = "--yes and --dry-run contradict each other";

@@ -46,7 +46,8 @@ int replay(const StatusOptions& options) {
   if (!users) return complain_about(users.error());
   auto report = report_status(
       std::move(*look), words.gpus,
-      Selection{{}, true, options.pids, std::move(*users), words.units, words.containers, words.jobs, words.cgroups});
+      {Selection{{}, true, options.pids, std::move(*users), words.units, words.containers, words.jobs, words.cgroups},
+       options.policy_file});
   if (!report) return complain_about(report.error());
   report->source = Source::recording;
   const std::string text = options.format == OutputFormat::json ? render_status_json(*report)
@@ -65,8 +66,10 @@ int replay(const FreeOptions& options) {
   auto users = resolve_recorded_users(words.users, look->scan.snapshot);
   if (!users) return complain_about(users.error());
   request.selection.users = std::move(*users);
-  const auto prepared = prepare_free(std::move(*look), options.words.gpus, std::move(request), Deadline::Clock::now());
+  auto prepared = prepare_free(std::move(*look), options.words.gpus, std::move(request), Deadline::Clock::now());
   if (!prepared) return complain_about(prepared.error());
+  prepared->policy_file = options.policy_file;
+  for (const auto& line : prepared->unmatched) complain(line);
   return rehearse_free(options, *prepared, policy);
 }
 

@@ -51,6 +51,7 @@ Result<void> write_all(int descriptor, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE) return Error{ErrorCode::gone, "nobody reads the output any more"};
     if (written < 0) return system_error("cannot write the output");
     text.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -46,6 +46,18 @@ struct TimeRange {
   milliseconds least, most;
 };
 
+/// As one would write them in the file.
+std::string size_words(Bytes size) {
+  const bool is_whole = size.mib() != 0 && size.mib() % 1024 == 0;
+  return is_whole ? fmt::format("{}GiB", size.mib() / 1024) : fmt::format("{}MiB", size.mib());
+}
+std::string time_words(milliseconds time) {
+  const auto ms = time.count();
+  if (ms % 3'600'000 == 0) return fmt::format("{}h", ms / 3'600'000);
+  if (ms % 60'000 == 0) return fmt::format("{}min", ms / 60'000);
+  return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
+}
+
 std::string_view word_for(toml::node_type type) noexcept {
   switch (type) {
     case toml::node_type::table:
@@ -267,9 +279,10 @@ class PolicyReader {
     if (!text) return std::nullopt;
     const auto time = parse_duration(*text);
     if (time && *time >= range.least && *time <= range.most) return *time;
-    complain(line_of_key(entry, key), time ? fmt::format("{}: '{}' has to be between {}ms and {}s", entry.name, key,
-                                                         range.least.count(), range.most.count() / 1000)
-                                           : fmt::format("{}: '{}': {}", entry.name, key, time.error().message));
+    complain(line_of_key(entry, key),
+             time ? fmt::format("{}: '{}' is {}, and has to be between {} and {}", entry.name, key,
+                                printable(*text, 64), time_words(range.least), time_words(range.most))
+                  : fmt::format("{}: '{}': {}", entry.name, key, time.error().message));
     return std::nullopt;
   }
 
@@ -278,9 +291,10 @@ class PolicyReader {
     if (!text) return std::nullopt;
     const auto size = parse_size(*text);
     if (size && *size >= range.least && *size <= range.most) return *size;
-    complain(line_of_key(entry, key), size ? fmt::format("{}: '{}' has to be between {}MiB and {}MiB", entry.name, key,
-                                                         range.least.mib(), range.most.mib())
-                                           : fmt::format("{}: '{}': {}", entry.name, key, size.error().message));
+    complain(line_of_key(entry, key),
+             size ? fmt::format("{}: '{}' is {}, and has to be between {} and {}", entry.name, key,
+                                printable(*text, 64), size_words(range.least), size_words(range.most))
+                  : fmt::format("{}: '{}': {}", entry.name, key, size.error().message));
     return std::nullopt;
   }
 

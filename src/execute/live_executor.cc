@@ -67,6 +67,7 @@ class Run {
  private:
   [[nodiscard]] std::size_t alive() const;
   [[nodiscard]] std::optional<Clock::time_point> next_due() const;
+  [[nodiscard]] std::optional<Clock::time_point> next_kill() const;
   void send(Target& target, int signal, std::string_view name);
   void advance(Target& target);
   void note_who_is_left();
@@ -183,13 +184,23 @@ ExecutionProgress Run::progress() const {
   progress.alive = alive();
   progress.total = static_cast<std::size_t>(std::count_if(
       targets_.begin(), targets_.end(), [](const Target& target) { return target.step->action == Action::signal; }));
-  const bool any_to_kill = std::any_of(targets_.begin(), targets_.end(), [](const Target& target) {
-    return !target.settled && !target.step->terms.term_only;
-  });
-  if (times_.rules.escalation == Escalation::term_only || !any_to_kill) return progress;
-  const auto left = times_.first_term + times_.rules.grace - Clock::now();
-  progress.until_kill = std::chrono::duration_cast<std::chrono::milliseconds>(std::max(left, Clock::duration::zero()));
+  if (const auto due = next_kill()) {
+    const auto left = std::max<Clock::duration>(*due - Clock::now(), Clock::duration::zero());
+    progress.until_kill = std::chrono::duration_cast<std::chrono::milliseconds>(left);
+  }
   return progress;
+}
+
+/// The next KILL that is certain to come, should its process not end before. One that has not been asked yet gets its
+/// own later.
+std::optional<Clock::time_point> Run::next_kill() const {
+  std::optional<Clock::time_point> next;
+  for (const auto& target : targets_) {
+    if (target.settled || !target.rung.asked) continue;
+    const auto due = next_signal_at(target.rung, times_);
+    if (due && (!next || *due < *next)) next = due;
+  }
+  return next;
 }
 
 /// Whoever is still there did not end in time, and the result says how far the ladder went.

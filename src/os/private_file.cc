@@ -52,6 +52,11 @@ Result<void> write_private_file(const std::string& path, std::string_view bytes)
   if (auto free = check_name(path); !free) return free;
   std::string beside = path.substr(0, path.rfind('/') + 1) + ".vacate-XXXXXX";
   const UniqueFd file(mkostemp(beside.data(), O_CLOEXEC));  // new, ours alone, mode 0600
+  if (!file && errno == ENOENT) {
+    const auto end = path.rfind('/');
+    return Error{ErrorCode::gone, fmt::format("cannot write {}: there is no folder {}", shown(path),
+                                              shown(end == std::string::npos ? "." : path.substr(0, end)))};
+  }
   if (!file) return system_error("cannot write beside " + shown(path));
   if (!write_whole(file.get(), bytes) || rename(beside.c_str(), path.c_str()) != 0) {
     const Error error = system_error("cannot write " + shown(path));

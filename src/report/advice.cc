@@ -2,6 +2,7 @@
 #include "report/advice.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -32,16 +33,76 @@ std::string pid_option(const std::vector<const Holder*>& holders) {
   return " --pid " + list;
 }
 
-void advise_on_holders(const Snapshot& snapshot, const Attribution& attribution, std::vector<Advice>& advice) {
+/// Means the same to every shell, and to vacate as one word of a list.
+bool needs_no_quotes(std::string_view word) {
+  static constexpr std::string_view kPlain = "@%+=:./_-";
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kPlain.find(c) != std::string_view::npos;
+  });
+  return is_plain && !word.empty() && word.front() != '-';
+}
+
+/// The options that say again what was asked. Nothing where one would have to be quoted.
+class Repeated {
+ public:
+  Repeated(const Snapshot& snapshot, const Attribution& attribution, const Asked& asked)
+      : gpus_(gpu_option(snapshot, attribution)) {
+    const auto& selection = asked.selection;
+    std::vector<std::string> pids;
+    std::vector<std::string> users;
+    for (const auto& wanted : selection.pids)
+      pids.push_back(std::to_string(wanted.pid) + (wanted.start_ticks ? fmt::format("@{}", *wanted.start_ticks) : ""));
+    for (const auto uid : selection.users) users.push_back(std::to_string(uid));
+    add(pids_, "--pid", pids);
+    add(others_, "--user", users);
+    add(others_, "--unit", selection.units);
+    add(others_, "--container", selection.containers);
+    add(others_, "--job", selection.jobs);
+    add(others_, "--cgroup", selection.cgroups);
+    if (asked.policy_file) add(policy_, "--policy", {*asked.policy_file});
+  }
+
+  /// `command` for exactly these holders.
+  [[nodiscard]] std::string for_pids(std::string_view command, const std::vector<const Holder*>& holders) const {
+    return is_plain_ ? fmt::format("{}{}{}", command, pid_option(holders), policy_) : "";
+  }
+  /// `command` for whoever was asked about; to `free` a pid would mean more than to a look.
+  [[nodiscard]] std::string for_asked(std::string_view command) const {
+    return is_plain_ ? fmt::format("{}{}{}{}", command, gpus_, others_, policy_) : "";
+  }
+  [[nodiscard]] std::string for_look(std::string_view command) const {
+    return is_plain_ ? fmt::format("{}{}{}{}{}", command, gpus_, pids_, others_, policy_) : "";
+  }
+  [[nodiscard]] const std::string& policy() const noexcept { return policy_; }
+  [[nodiscard]] bool is_plain() const noexcept { return is_plain_; }
+
+ private:
+  void add(std::string& options, std::string_view name, const std::vector<std::string>& words) {
+    std::string list;
+    for (const auto& word : words) {
+      is_plain_ = is_plain_ && needs_no_quotes(word);
+      list += (list.empty() ? "" : ",") + word;
+    }
+    if (!list.empty()) options += fmt::format(" {} {}", name, list);
+  }
+
+  std::string gpus_, pids_, others_, policy_;
+  bool is_plain_ = true;
+};
+
+void advise_on_holders(const Attribution& attribution, const Asked& asked, const Repeated& repeated,
+                       std::vector<Advice>& advice) {
   static constexpr std::size_t kMostNamed = 4;
-  const std::string gpus = gpu_option(snapshot, attribution);
+  const bool named = !asked.selection.pids.empty();
   if (const auto leftover = endable(attribution, Standing::leftover); !leftover.empty())
-    advice.push_back(
-        {fmt::format("{} can be ended", counted(leftover.size(), "leftover", "leftovers")), "vacate free" + gpus});
+    advice.push_back({fmt::format("{} can be ended", counted(leftover.size(), "leftover", "leftovers")),
+                      named ? repeated.for_pids("vacate free", leftover) : repeated.for_asked("vacate free")});
   if (const auto unsure = endable(attribution, Standing::unsure); !unsure.empty()) {
     const auto text = fmt::format("{} may be left over, see 'vacate status'; to end {}",
                                   counted(unsure.size(), "holder", "holders"), unsure.size() == 1 ? "it" : "them");
-    advice.push_back({text, "vacate free --unsure" + (unsure.size() <= kMostNamed ? pid_option(unsure) : gpus)});
+    advice.push_back({text, named || unsure.size() <= kMostNamed ? repeated.for_pids("vacate free --unsure", unsure)
+                                                                 : repeated.for_asked("vacate free --unsure")});
   }
 }
 
@@ -53,7 +114,7 @@ bool is_held(const Attribution& attribution, const GpuAccount& account) {
 }
 
 /// Memory beside no holder: only watching it tells a late release from what no process holds.
-void advise_on_residue(const Attribution& attribution, std::vector<Advice>& advice) {
+void advise_on_residue(const Attribution& attribution, const Repeated& repeated, std::vector<Advice>& advice) {
   static constexpr Bytes kTolerance = mebibytes(128);
   std::vector<std::uint64_t> gpus;
   for (const auto& account : attribution.accounts)
@@ -63,21 +124,30 @@ void advise_on_residue(const Attribution& attribution, std::vector<Advice>& advi
   std::string list;
   for (const auto index : gpus) list += fmt::format("{}{}", list.empty() ? "" : ",", index);
   advice.push_back({fmt::format("memory without a holder on GPU {}: watch whether it still falls", format_ranges(gpus)),
-                    "vacate free --gpu " + list});
+                    repeated.is_plain() ? "vacate free --gpu " + list + repeated.policy() : ""});
 }
 
 }  // namespace
 
-std::vector<Advice> advise(const Snapshot& snapshot, const Attribution& attribution) {
+bool narrows_holders(const Selection& selection) noexcept {
+  return !selection.pids.empty() || !selection.users.empty() || !selection.units.empty() ||
+         !selection.containers.empty() || !selection.jobs.empty() || !selection.cgroups.empty();
+}
+
+std::vector<Advice> advise(const Snapshot& snapshot, const Attribution& attribution, const Asked& asked) {
+  const Repeated repeated(snapshot, attribution, asked);
   std::vector<Advice> advice;
-  advise_on_holders(snapshot, attribution, advice);
-  if (snapshot.visibility.complete()) advise_on_residue(attribution, advice);
+  advise_on_holders(attribution, asked, repeated, advice);
+  // With holders left out that may explain it, memory is not without one.
+  if (snapshot.visibility.complete() && !narrows_holders(asked.selection))
+    advise_on_residue(attribution, repeated, advice);
   if (!snapshot.caller.root && !snapshot.visibility.complete())
-    advice.push_back({"other users' processes are not visible: root sees them", "sudo vacate"});
+    advice.push_back({"other users' processes are not visible: root sees them", repeated.for_look("sudo vacate")});
   return advice;
 }
 
 std::string render_advice(const Advice& advice, const RenderStyle& style) {
+  if (advice.command.empty()) return wrap(printable(advice.text), 0, style.width);
   const std::string text = printable(advice.text) + ":";
   const std::string command = printable(advice.command);
   const bool fits = display_width(text) + 1 + display_width(command) <= style.width;

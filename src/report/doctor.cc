@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/device.h"
+#include "report/format.h"
 
 namespace vacate {
 namespace {
@@ -81,9 +82,10 @@ constexpr auto kFeatures = std::to_array<Feature>({
 
 Check feature(const Feature& each, const MachineFacts& facts) {
   const Reading<bool>& fact = facts.*each.fact;
-  if (!fact.known())
+  if (!fact.known())  // it may well be there: a newer kernel would change nothing
     return {each.code, Health::unknown, fmt::format("{}: could not be tried ({})", each.what, describe(fact.reason())),
-            each.cost, each.remedy};
+            fmt::format("if it is not there: {}", each.cost),
+            fmt::format("try again as root on the host; it takes {}", each.remedy)};
   if (*fact) return {each.code, Health::good, fmt::format("{}: works", each.what), {}, {}};
   return {each.code, each.without, fmt::format("{}: does not work", each.what), each.cost, each.remedy};
 }
@@ -129,8 +131,9 @@ Check driver(const Snapshot& snapshot) {
   if (driver.state == DriverState::ok)
     return {"driver",
             Health::good,
-            fmt::format("{} driver {} answers for {} GPUs", driver.vendor,
-                        driver.version.empty() ? "of unknown version" : driver.version, snapshot.gpus.size()),
+            fmt::format("{} driver {} answers for {}", driver.vendor,
+                        driver.version.empty() ? "of unknown version" : driver.version,
+                        counted(snapshot.gpus.size(), "GPU", "GPUs")),
             {},
             {}};
   if (snapshot.nodes.empty())
@@ -167,6 +170,17 @@ Check services(const Snapshot& snapshot) {
           {}};
 }
 
+Check policy(const DoctorReport& report) {
+  if (report.policy_error)
+    return {"policy", Health::limited, *report.policy_error, "status, free and why do nothing before it is mended",
+            "correct the file, or its owner and mode"};
+  return {"policy",
+          Health::good,
+          fmt::format("policy of this machine: {}", counted(report.policy_rules, "rule", "rules")),
+          {},
+          {}};
+}
+
 }  // namespace
 
 std::string_view describe(Health health) noexcept {
@@ -194,7 +208,7 @@ std::vector<Check> examine(const DoctorReport& report) {
       pid_namespace(facts)};
   for (const auto& each : kFeatures) checks.push_back(feature(each, facts));
   checks.insert(checks.end(), {yama(facts), lockdown(facts), cgroups(facts), driver(report.snapshot),
-                               nodes(report.snapshot), services(report.snapshot)});
+                               nodes(report.snapshot), services(report.snapshot), policy(report)});
   return checks;
 }
 

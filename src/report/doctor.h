@@ -3,6 +3,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,11 @@ struct DoctorReport {
   std::string version;
   MachineFacts facts;
   Snapshot snapshot;
+  std::size_t policy_rules = 0;                  ///< of the machine's own policy file
+  std::optional<std::string> policy_error = {};  ///< why that file stops every command that reads it
 };
 
-/// In the order of reading: rights, view, kernel, driver, supervisors.
+/// In the order of reading: rights, view, kernel, driver, supervisors, policy.
 [[nodiscard]] std::vector<Check> examine(const DoctorReport& report);
 
 [[nodiscard]] std::string render_doctor_text(const DoctorReport& report, const RenderStyle& style);

@@ -43,6 +43,25 @@ TEST(Doctor, AHealthyMachineCostsNothing) {
   }
 }
 
+TEST(Doctor, TellsOfAPolicyFileThatStopsTheCommands) {
+  auto report = healthy();
+  report.policy_rules = 1;
+  EXPECT_EQ(check_of(report, "policy").finding, "policy of this machine: 1 rule");
+  EXPECT_NE(check_of(report, "driver").finding.find("answers for 0 GPUs"), std::string::npos);
+  report.policy_error = "policy: /etc/vacate/policy.toml:4: unknown key 'exec'";
+  EXPECT_EQ(check_of(report, "policy").health, Health::limited);
+  EXPECT_EQ(check_of(report, "policy").finding, *report.policy_error);
+}
+
+TEST(Doctor, WhatCouldNotBeTriedIsNotMissing) {
+  auto report = healthy();
+  report.facts.cgroup_kill = Unknown::not_supported;
+  const auto check = check_of(report, "cgroup-kill");
+  EXPECT_EQ(check.health, Health::unknown);
+  EXPECT_TRUE(check.cost.starts_with("if it is not there: ")) << check.cost;
+  EXPECT_TRUE(check.remedy.starts_with("try again as root")) << check.remedy;
+}
+
 TEST(Doctor, EveryGapHasItsPriceAndItsWayOut) {
   const struct {
     const char* code;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,14 @@ struct FreeReport {
   std::vector<std::pair<pid_t, std::string>>
       titles;  ///< of the pids in held_by and reset_blockers, by pid; hostile bytes
   std::vector<Advice> advice;
-  bool has_driver = true;  ///< false: neither a driver nor a device node is here, so nothing can be pinned
+  std::vector<std::string> notes = {};  ///< whom the request left out though it pins, a line each
+  bool of_selected = false;             ///< only some holders or GPUs were asked about
+  bool has_driver = true;               ///< false: neither a driver nor a device node is here, so nothing can be pinned
 };
+
+/// "grace 300 s > --timeout 60 s; use --timeout 6min" where KILL would come after the time limit of the whole command;
+/// nothing for one that is never killed.
+[[nodiscard]] std::optional<std::string> late_kill(const Step& step, const FreeRequest& request);
 
 /// The plan as it is shown before anybody is asked, and by a dry run.
 [[nodiscard]] std::string render_plan_text(const Plan& plan, const FreeRequest& request, const RenderStyle& style);

@@ -2,8 +2,11 @@
 // The plan and the outcome of `free` for people. Steps that look alike are one line with their pids; what went as
 // planned is counted, what did not is named.
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "report/format.h"
@@ -126,6 +129,62 @@ std::string reason_lines(const std::vector<StepLine>& lines, const RenderStyle& 
   return text;
 }
 
+std::string seconds_text(std::chrono::milliseconds time) {
+  return format_seconds(static_cast<double>(time.count()) / 1000);
+}
+
+/// From the first TERM of the run to this one's KILL, at the earliest; nothing where none is sent.
+std::optional<std::chrono::milliseconds> kill_after(const Step& step, const FreeRequest& request) {
+  if (step.action != Action::signal || request.term_only || step.terms.term_only) return std::nullopt;
+  const auto half = request.grace / 2;
+  const auto own = std::max(step.terms.grace.value_or(half), half);
+  return std::max(request.grace, (step.ask == Ask::at_half_grace ? half : half * 0) + own);
+}
+
+/// "4711", "12, 13 and 9 more"
+std::string some_of(const std::vector<std::uint64_t>& pids) {
+  static constexpr std::size_t kMostNamed = 4;
+  if (pids.size() <= kMostNamed) return fmt::format("{}", fmt::join(pids, ", "));
+  return fmt::format("{}, {} and {} more", pids[0], pids[1], pids.size() - 2);
+}
+
+/// What comes after TERM: the figure that holds for most, and those for whom a policy says otherwise.
+std::string kill_words(const Plan& plan, const FreeRequest& request) {
+  std::map<std::chrono::milliseconds, std::vector<std::uint64_t>> after;
+  std::vector<std::uint64_t> never;
+  for (const auto& step : plan.steps) {
+    const auto pid = static_cast<std::uint64_t>(step.key.pid);
+    if (const auto time = kill_after(step, request)) {
+      after[*time].push_back(pid);
+    } else if (step.action == Action::signal) {
+      never.push_back(pid);
+    }
+  }
+  if (after.empty()) return " by TERM only, no KILL";
+  std::string words = fmt::format(", KILL {} after the first TERM", seconds_text(after.begin()->first));
+  for (auto at = std::next(after.begin()); at != after.end(); ++at)
+    words += fmt::format(", {} for {}", seconds_text(at->first), some_of(at->second));
+  if (!never.empty()) words += fmt::format(", no KILL for {}", some_of(never));
+  return words;
+}
+
+/// A line for each figure of grace that the time limit cuts off.
+std::string late_kill_lines(const Plan& plan, const FreeRequest& request, const RenderStyle& style) {
+  std::vector<std::pair<std::string, std::vector<std::uint64_t>>> lines;
+  for (const auto& step : plan.steps) {
+    const auto late = late_kill(step, request);
+    if (!late) continue;
+    auto at = std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.first == *late; });
+    if (at == lines.end()) at = lines.insert(lines.end(), {*late, {}});
+    at->second.push_back(static_cast<std::uint64_t>(step.key.pid));
+  }
+  std::string text;
+  for (const auto& [late, pids] : lines)
+    text += painted(wrap(fmt::format("KILL will not be sent to {}: {}", some_of(pids), late), 0, style.width),
+                    Paint::doubtful, style);
+  return text;
+}
+
 std::string plan_head(const Plan& plan, const FreeRequest& request) {
   const auto count = [&](Action action) {
     return static_cast<std::size_t>(
@@ -135,10 +194,7 @@ std::string plan_head(const Plan& plan, const FreeRequest& request) {
   const std::size_t refused = count(Action::refuse);
   if (ended == 0 && refused == 0) return "nothing to end";
   std::string head = fmt::format("plan: end {}", counted(ended, "process", "processes"));
-  if (ended > 0 && request.term_only) head += " by TERM only";
-  if (ended > 0 && !request.term_only)
-    head += fmt::format(", KILL {} after the first TERM",
-                        format_seconds(static_cast<double>(request.grace.count()) / 1000));
+  if (ended > 0) head += kill_words(plan, request);
   if (refused > 0) head += fmt::format("; {} refused", refused);
   return head;
 }
@@ -216,7 +272,7 @@ std::string title_for(const FreeReport& report, pid_t pid) {
 
 std::string held_by(const FreeReport& report, const GpuOutcome& gpu) {
   if (gpu.held_by.empty()) return "";
-  std::string text = fmt::format("  {} {}", gpu.held_by.front(), title_for(report, gpu.held_by.front()));
+  std::string text = fmt::format("  pid {} {}", gpu.held_by.front(), title_for(report, gpu.held_by.front()));
   if (gpu.held_by.size() > 1) text += fmt::format(" and {} more", gpu.held_by.size() - 1);
   return text;
 }
@@ -262,18 +318,24 @@ std::string gpu_lines(const FreeReport& report, const RenderStyle& style) {
 
 std::string released_sentence(const Outcome& outcome) {
   Bytes back;
-  for (const auto& gpu : outcome.gpus)
+  bool all_known = true;
+  for (const auto& gpu : outcome.gpus) {
+    all_known = all_known && gpu.before.known() && gpu.after.known();
     if (gpu.before.known() && gpu.after.known()) back += *gpu.before - *gpu.after;
+  }
+  if (back == Bytes{} && all_known) return "released: whoever was to be ended is gone, and no memory had to come back";
   return fmt::format("released: {} came back and was seen to, in {}", format_mib(back),
                      format_seconds(outcome.seconds));
 }
 
-std::string verdict_sentence(const Outcome& outcome) {
+std::string verdict_sentence(const FreeReport& report) {
+  const Outcome& outcome = report.outcome;
   switch (outcome.verdict) {
     case Verdict::released:
       return released_sentence(outcome);
     case Verdict::nothing_to_do:
-      return "nothing to do: no process here is a leftover that holds GPU memory";
+      return report.of_selected ? "nothing to do: none among those selected is a leftover that holds GPU memory"
+                                : "nothing to do: no process here is a leftover that holds GPU memory";
     case Verdict::holders_remain:
       return outcome.dry_run ? "dry run: nothing was sent"
                              : "holders remain: not everything that was to be ended is gone";
@@ -309,8 +371,16 @@ Paint paint_for(Verdict verdict) {
 
 std::string render_plan_text(const Plan& plan, const FreeRequest& request, const RenderStyle& style) {
   const auto lines = lines_of(plan);
-  const std::string head = painted(plan_head(plan, request), Paint::strong, style) + '\n';
-  return head + step_lines(lines, style) + reason_lines(lines, style);
+  const std::string head = painted(wrap(plan_head(plan, request), 0, style.width), Paint::strong, style);
+  return head + step_lines(lines, style) + reason_lines(lines, style) + late_kill_lines(plan, request, style);
+}
+
+std::optional<std::string> late_kill(const Step& step, const FreeRequest& request) {
+  static constexpr std::chrono::milliseconds kRoom{60000};  // to see the memory come back
+  const auto after = kill_after(step, request);
+  if (!after || *after < request.timeout) return std::nullopt;
+  return fmt::format("grace {} > --timeout {}; use --timeout {}min", seconds_text(*after),
+                     seconds_text(request.timeout), std::chrono::ceil<std::chrono::minutes>(*after + kRoom).count());
 }
 
 std::string render_outcome_text(const FreeReport& report, const RenderStyle& style) {
@@ -320,9 +390,10 @@ std::string render_outcome_text(const FreeReport& report, const RenderStyle& sty
       results_text(outcome, style) + gpu_lines(report, style) + render_shm_cleanup_text(outcome.shm, style);
   for (const auto& spot : outcome.visibility.blind_spots)
     text += wrap(fmt::format("not seen: {} ({})", printable(spot.detail), printable(spot.code)), 0, style.width);
+  for (const auto& note : report.notes) text += wrap(printable(note), 0, style.width);
   if (outcome.interrupted_by != 0)
     text += fmt::format("interrupted by signal {}: nothing more was sent\n", outcome.interrupted_by);
-  text += painted(wrap(verdict_sentence(outcome), 0, style.width), paint_for(outcome.verdict), style);
+  text += painted(wrap(verdict_sentence(report), 0, style.width), paint_for(outcome.verdict), style);
   if (!report.advice.empty()) text += render_advice(report.advice.front(), style);
   return text;
 }

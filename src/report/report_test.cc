@@ -188,6 +188,60 @@ TEST(StatusText, ManyThatLookAlikeAreOneLine) {
   EXPECT_NE(text.find("212702-212827"), std::string::npos) << text;
 }
 
+TEST(StatusText, OfASelectionItDoesNotSpeakOfEverybody) {
+  auto report = machine(0, "");
+  EXPECT_NE(render_status_text(report, {80, Colour::no}).find("\nnobody holds GPU memory"), std::string::npos);
+  report.of_selected = true;
+  const std::string text = render_status_text(report, {80, Colour::no});
+  EXPECT_NE(text.find("none of those selected holds GPU memory"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nobody holds"), std::string::npos) << text;
+}
+
+std::string first_command(const StatusReport& report, const Asked& asked) {
+  const auto advice = advise(report.snapshot, report.attribution, asked);
+  return advice.empty() ? "none" : advice.front().command;
+}
+
+TEST(Advice, ReachesNoFurtherThanTheQuestion) {
+  const auto report = machine(2, "engine");
+  Asked asked;
+  EXPECT_EQ(first_command(report, asked), "vacate free");
+  asked.selection.users = {1000, 1001};
+  asked.selection.units = {"llm.service", "session-3.scope"};
+  asked.selection.containers = {"box"};
+  asked.selection.jobs = {"17"};
+  asked.selection.cgroups = {"/a/b"};
+  asked.policy_file = "/tmp/p.toml";
+  EXPECT_EQ(first_command(report, asked),
+            "vacate free --user 1000,1001 --unit llm.service,session-3.scope --container box "
+            "--job 17 --cgroup /a/b --policy /tmp/p.toml");
+  asked.selection.pids = {{212702, std::nullopt}, {7, std::nullopt}};  // 7 is no leftover: free --pid 7 would end it
+  EXPECT_EQ(first_command(report, asked), "vacate free --pid 212702,212703 --policy /tmp/p.toml");
+}
+
+TEST(Advice, HasNoCommandWhereAWordWouldHaveToBeQuoted) {
+  const auto report = machine(1, "engine");
+  for (const auto* word :
+       {"a b", "a;reboot", "$(reboot)", "`x`", "a\\x2db.service", "-rf", "~", "a\nb", "*", "'", ""}) {
+    Asked asked;
+    asked.selection.units = {word};
+    EXPECT_EQ(first_command(report, asked), "") << word;
+    asked = {};
+    asked.policy_file = word;
+    EXPECT_EQ(first_command(report, asked), "") << word;
+  }
+  EXPECT_EQ(render_advice({"1 leftover can be ended", ""}, {80, Colour::no}), "1 leftover can be ended\n");
+}
+
+TEST(Advice, MemoryThatSomebodyLeftOutMayHoldIsNotWithoutAHolder) {
+  auto report = machine(0, "");
+  report.attribution.accounts[0].remainder = mebibytes(40000);
+  EXPECT_EQ(first_command(report, {}), "vacate free --gpu 0");
+  Asked asked;
+  asked.selection.users = {1000};
+  EXPECT_EQ(first_command(report, asked), "none");
+}
+
 TEST(StatusText, SaysPlainlyThatThereIsNoDriver) {
   StatusReport report;
   EXPECT_EQ(render_status_text(report, {}), "no GPU driver here: nothing can be pinned\n");
@@ -280,6 +334,58 @@ TEST(PlanText, ATermOnlyStepSaysSo) {
   const Json json = Json::parse(render_free_json(only), nullptr, false)["plan"]["steps"][0];
   EXPECT_EQ(json["term_only"], true);
   EXPECT_EQ(json["grace"], 1.5);
+}
+
+TEST(PlanText, TheHeadHasTheFiguresThatHold) {
+  using std::chrono::seconds;
+  Plan plan;
+  plan.steps = {step(1, Action::signal, 4711), step(2, Action::signal, 4712), step(3, Action::signal, 4713)};
+  const RenderStyle style{120, Colour::no};
+  FreeRequest request;
+  const auto head = [&] { return std::string(split(render_plan_text(plan, request, style), '\n')[0]); };
+  EXPECT_EQ(head(), "plan: end 3 processes, KILL 10.0 s after the first TERM");
+  plan.steps[0].terms.grace = seconds(30);
+  plan.steps[1].terms.grace = seconds(2);  // less than what everybody has
+  plan.steps[2].terms.term_only = true;
+  EXPECT_EQ(head(), "plan: end 3 processes, KILL 10.0 s after the first TERM, 30.0 s for 4711, no KILL for 4713");
+  for (auto& each : plan.steps) each.terms.term_only = true;
+  EXPECT_EQ(head(), "plan: end 3 processes by TERM only, no KILL");
+  for (auto& each : plan.steps) each.terms = {false, seconds(30), {}};
+  EXPECT_EQ(head(), "plan: end 3 processes, KILL 30.0 s after the first TERM");
+}
+
+TEST(PlanText, WarnsOfAKillThatTheTimeLimitCutsOff) {
+  Plan plan;
+  plan.steps = {step(1, Action::signal, 4711), step(2, Action::signal, 4712)};
+  FreeRequest request;
+  EXPECT_EQ(late_kill(plan.steps[0], request), std::nullopt);
+  plan.steps[0].terms.grace = std::chrono::minutes(5);
+  EXPECT_EQ(late_kill(plan.steps[0], request), "grace 300 s > --timeout 60 s; use --timeout 6min");
+  const std::string text = render_plan_text(plan, request, {120, Colour::no});
+  EXPECT_NE(text.find("KILL will not be sent to 4711: grace 300 s > --timeout 60 s; use --timeout 6min\n"),
+            std::string::npos)
+      << text;
+  request.grace = std::chrono::minutes(2);
+  EXPECT_NE(late_kill(plan.steps[1], request), std::nullopt) << "--grace counts like a rule's";
+  request.term_only = true;
+  EXPECT_EQ(late_kill(plan.steps[1], request), std::nullopt) << "nobody is killed anyway";
+  plan.steps[0].terms.term_only = true;
+  EXPECT_EQ(late_kill(plan.steps[0], {}), std::nullopt);
+}
+
+TEST(FreeText, SaysWhatDidNotHappen) {
+  FreeReport report{outcome(), {}, {}};
+  report.outcome.verdict = Verdict::nothing_to_do;
+  report.notes = {"left out: 9"};
+  const RenderStyle style{80, Colour::no};
+  EXPECT_NE(render_outcome_text(report, style).find("no process here is a leftover"), std::string::npos);
+  EXPECT_NE(render_outcome_text(report, style).find("\nleft out: 9\n"), std::string::npos);
+  report.of_selected = true;
+  EXPECT_NE(render_outcome_text(report, style).find("none among those selected is a leftover"), std::string::npos);
+  report.outcome.verdict = Verdict::released;
+  EXPECT_NE(render_outcome_text(report, style).find("96,615 MiB came back"), std::string::npos);
+  report.outcome.gpus[0].before = report.outcome.gpus[0].after;
+  EXPECT_NE(render_outcome_text(report, style).find("no memory had to come back"), std::string::npos);
 }
 
 TEST(PlanText, StepsThatLookAlikeAreOneLine) {

@@ -140,7 +140,7 @@ std::string verdict_sentence(const ShmReport& report, std::size_t removed, Bytes
     case ShmCommandVerdict::removed:
       return fmt::format("removed {}, {} came back", counted(removed, "segment", "segments"), size_text(back));
     case ShmCommandVerdict::nothing_to_do:
-      return "nothing to do: no segment here is proven unused";
+      return "nothing to do: no segment here is proven unused; 'vacate shm' says why of each";
     case ShmCommandVerdict::would_remove:
       return "dry run: nothing was removed";
     case ShmCommandVerdict::remain:

@@ -21,6 +21,7 @@ struct StatusReport {
   Attribution attribution;
   std::vector<Advice> advice;
   std::vector<std::string> unmatched;  ///< selectors that no holder fits, a line each
+  bool of_selected = false;            ///< only some holders or GPUs were asked about
   Source source = Source::machine;
 };
 

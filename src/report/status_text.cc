@@ -369,9 +369,13 @@ std::string summary(const StatusReport& report) {
     pinning.insert(holder.key.pid);
     if (holder.standing == Standing::leftover) leftover.insert(holder.key.pid);
   }
-  if (pinning.empty())
-    return report.snapshot.visibility.complete() ? "nobody holds GPU memory\n"
-                                                 : "nobody that can be seen holds GPU memory\n";
+  if (pinning.empty()) {
+    const bool sees_all = report.snapshot.visibility.complete();
+    if (report.of_selected)
+      return sees_all ? "none of those selected holds GPU memory\n"
+                      : "none of those selected that can be seen holds GPU memory\n";
+    return sees_all ? "nobody holds GPU memory\n" : "nobody that can be seen holds GPU memory\n";
+  }
   return fmt::format("{} GPU memory, {} leftover\n", counted(pinning.size(), "process holds", "processes hold"),
                      leftover.size());
 }

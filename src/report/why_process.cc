@@ -31,6 +31,11 @@ std::string named(const Snapshot& snapshot, pid_t pid) {
   return process != nullptr ? fmt::format("{} ({})", pid, title_text(*process)) : std::to_string(pid);
 }
 
+/// Is this one that the scan could not look into? Then that nothing of it was found proves nothing.
+bool is_out_of_sight(const Snapshot& snapshot, const Process& process, const Holder* holder) {
+  return holder == nullptr && !process.kernel_thread && !snapshot.caller.root && !snapshot.visibility.all_references;
+}
+
 const Group* group_of(const WhyReport& report, const Holder& holder) {
   const auto& groups = report.attribution.groups;
   const auto at = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.id == holder.group; });
@@ -110,7 +115,11 @@ WhyPart evidence_part(const WhyReport& report, pid_t pid) {
       part.sentences.push_back(fmt::format("a hint, no evidence: {} on its descriptor {} ({}{}{})",
                                            counted(hidden.count, "file", "files"), hidden.fd, describe(hidden.kind),
                                            hidden.path.empty() ? "" : ", ", hidden.path));
-  if (part.sentences.empty()) part.sentences.emplace_back("no reference to a GPU, and the driver charges it nothing");
+  if (!part.sentences.empty()) return part;
+  const auto* process = report.snapshot.find(pid);
+  const bool is_hidden = process != nullptr && is_out_of_sight(report.snapshot, *process, report.attribution.find(pid));
+  part.sentences.emplace_back(is_hidden ? "no reference to a GPU was seen, and the driver charges it nothing"
+                                        : "no reference to a GPU, and the driver charges it nothing");
   return part;
 }
 
@@ -234,6 +243,18 @@ const Step* step_for(const Plan& plan, pid_t pid) {
   return at == plan.steps.end() ? nullptr : &*at;
 }
 
+/// A plan for this one alone, where what `free` does by default goes further.
+std::optional<std::string> narrower(const WhySubject& subject, pid_t pid) {
+  const auto* asked = step_for(subject.asked, pid);
+  const auto* usual = step_for(subject.usual, pid);
+  if (asked == nullptr || asked->action == Action::refuse || usual == nullptr || usual->action == Action::refuse)
+    return std::nullopt;
+  const auto others = also_ended(subject.asked, pid);
+  if (others.size() >= also_ended(subject.usual, pid).size()) return std::nullopt;
+  return fmt::format("'vacate free --pid {}' ends {}", pid,
+                     others.empty() ? "it alone" : fmt::format("it and these only: {}", pid_list(others)));
+}
+
 std::string refusal_text(const Step& step) {
   return fmt::format("{}{}{}", step.rule, step.because.empty() ? "" : ": ",
                      step.because.empty() ? "" : step.because[0]);
@@ -260,6 +281,7 @@ WhyPart frees_part(const WhySubject& subject, const Holder& holder) {
       (usual != nullptr && usual->action != Action::refuse) || (asked != nullptr && asked->action != Action::refuse);
   if (const auto others = also_ended(plan, pid); ends && !others.empty())
     part.sentences.push_back(fmt::format("that plan ends these as well: {}", pid_list(others)));
+  if (auto command = narrower(subject, pid)) part.sentences.push_back(std::move(*command));
   if (holder.protection && !holder.protection->absolute)
     part.sentences.push_back(fmt::format("it is protected: only '--pid {} --even {}' reaches it", pid, pid));
   return part;
@@ -268,6 +290,7 @@ WhyPart frees_part(const WhySubject& subject, const Holder& holder) {
 WhyPart futile_part(const WhyReport& report, const Process& process, const Holder* holder) {
   WhyPart part{"does-not-free", {}};
   const auto say = [&](std::string sentence) { part.sentences.push_back(std::move(sentence)); };
+  if (is_out_of_sight(report.snapshot, process, holder)) return part;
   if (holder == nullptr) {
     say("ending it frees no GPU memory: it holds none");
     return part;
@@ -299,7 +322,9 @@ WhyPart subject_part(const WhyReport& report, const Process& process, const Hold
     line += fmt::format(", started {} before", format_age(report.snapshot.time - process.started));
   part.sentences.push_back(std::move(line));
   part.sentences.push_back("it calls itself " + title_text(process));
-  if (holder == nullptr) {
+  if (is_out_of_sight(report.snapshot, process, holder)) {
+    part.sentences.emplace_back("what it holds cannot be seen: run as root");
+  } else if (holder == nullptr) {
     part.sentences.emplace_back(process.kernel_thread ? "it is a thread of the kernel, which vacate never touches"
                                                       : "it is no holder: nothing of it pins a GPU");
   } else {
