@@ -20,37 +20,46 @@ std::string explain_extra(const std::string& extra, std::vector<std::string> nam
   return fmt::format("unknown option '{}'{}", printable(name, 64), suggestion(name, names));
 }
 
-/// The option that CLI11 found no value for: the first that wants one and is followed by another option or by nothing.
-std::string explain_missing(const CLI::App& app, const std::vector<std::string>& arguments) {
-  static constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string_view>>(
-      {{"--gpu", "a list, e.g. 0,1"},
-       {"--pid", "a list, e.g. 4711 or 4711@156405"},
-       {"--even", "a list, e.g. 4711"},
-       {"--user", "a list, e.g. alice,1000"},
-       {"--unit", "a list, e.g. llm.service"},
-       {"--container", "a list, e.g. the first 12 digits of an id"},
-       {"--job", "a list, e.g. 17"},
-       {"--cgroup", "a list, e.g. /system.slice"},
-       {"--grace", "a time, e.g. 30s"},
-       {"--timeout", "a time, e.g. 2min"},
-       {"--older-than", "a time, e.g. 1h"},
-       {"--family", "a list, e.g. nccl,python"},
-       {"--path", "a directory, e.g. /mnt/shm"},
-       {"--policy", "the name of a file"},
-       {"--replay", "the name of a file"}});
-  const auto example_for = [](std::string_view name) {
-    return std::find_if(kExamples.begin(), kExamples.end(), [&](const auto& each) { return each.first == name; });
-  };
-  const auto is_option = [](std::string_view word) { return word.size() > 1 && word[0] == '-'; };
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const auto* example = example_for(arguments[i]);
-    const bool is_followed = i + 1 < arguments.size() && !is_option(arguments[i + 1]);
-    if (example != kExamples.end() && !is_followed && app.get_option_no_throw(arguments[i]) != nullptr)
-      return fmt::format("{} needs {}", example->first, example->second);
+/// Options that want a value, and what it looks like.
+constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"--gpu", "a list, e.g. 0,1"},
+     {"--pid", "a list, e.g. 4711 or 4711@156405"},
+     {"--even", "a list, e.g. 4711"},
+     {"--user", "a list, e.g. alice,1000"},
+     {"--unit", "a list, e.g. llm.service"},
+     {"--container", "a list, e.g. the first 12 digits of an id"},
+     {"--job", "a list, e.g. 17"},
+     {"--cgroup", "a list, e.g. /system.slice"},
+     {"--grace", "a time, e.g. 30s"},
+     {"--timeout", "a time, e.g. 2min"},
+     {"--older-than", "a time, e.g. 1h"},
+     {"--family", "a list, e.g. nccl,python"},
+     {"--path", "a directory, e.g. /mnt/shm"},
+     {"--policy", "the name of a file"},
+     {"--replay", "the name of a file"}});
+
+const auto* value_of(std::string_view name) {
+  return std::find_if(kValues.begin(), kValues.end(), [&](const auto& each) { return each.first == name; });
+}
+
+bool is_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
+
+/// An option without its value: CLI11 would take the next option for it.
+std::optional<std::string> find_missing_value(const CLI::App& app, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_followed = i + 1 < words.size() && !is_option(words[i + 1]);
+    if (const auto* value = value_of(words[i]);
+        value != kValues.end() && !is_followed && app.get_option_no_throw(words[i]) != nullptr)
+      return fmt::format("{} needs {}", value->first, value->second);
   }
-  for (const auto& word : arguments) {
+  return std::nullopt;
+}
+
+/// "--yes=1", for a switch.
+std::string explain_mismatch(const std::vector<std::string>& words) {
+  for (const auto& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    if (is_option(word) && name != word && example_for(name) == kExamples.end())
+    if (is_option(word) && name != word && value_of(name) == kValues.end())
       return fmt::format("{} takes no value", printable(name, 64));
   }
   return "an option has no value, or one too many";
@@ -104,12 +113,13 @@ void cut_at_commas(std::vector<std::string>& words) {
 /// Nothing, or what is wrong. CLI11 takes the arguments last first.
 std::optional<std::string> parse_words(CLI::App& app, const std::vector<std::string>& arguments,
                                        const std::vector<std::string>& beside) {
+  std::vector<std::string> words = with_values_attached(arguments);
+  if (auto complaint = find_missing_value(app, words)) return complaint;
   try {
-    std::vector<std::string> words = with_values_attached(arguments);
     std::reverse(words.begin(), words.end());
     app.parse(words);
   } catch (const CLI::ArgumentMismatch&) {
-    return explain_missing(app, arguments);
+    return explain_mismatch(arguments);
   } catch (const CLI::ParseError& error) {
     return printable(error.what(), 200);
   }

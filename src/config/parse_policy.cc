@@ -48,6 +48,7 @@ struct TimeRange {
 
 /// As one would write them in the file.
 std::string size_words(Bytes size) {
+  if (size == Bytes{}) return "0";
   const bool is_whole = size.mib() != 0 && size.mib() % 1024 == 0;
   return is_whole ? fmt::format("{}GiB", size.mib() / 1024) : fmt::format("{}MiB", size.mib());
 }
