@@ -120,6 +120,14 @@ Groups::Groups(const Census& census) : census_(&census) {
     for (const auto pid : pids) group_of_.emplace(pid, members_.size());
     members_.push_back(std::move(pids));
   }
+  for (std::size_t group = 0; group < members_.size(); ++group) {
+    std::set<pid_t> tops;
+    for (const auto pid : members_[group]) {
+      find_topmost(pid, group);
+      tops.insert(topmost_of(pid));
+    }
+    topmost_.emplace_back(tops.begin(), tops.end());
+  }
 }
 
 std::optional<std::size_t> Groups::group_of(pid_t pid) const noexcept {
@@ -128,19 +136,26 @@ std::optional<std::size_t> Groups::group_of(pid_t pid) const noexcept {
 }
 
 pid_t Groups::topmost_of(pid_t pid) const noexcept {
-  const auto group = group_of(pid);
-  for (auto steps = group ? members_[*group].size() : 0; steps > 0; --steps) {
-    const auto* process = census_->living(pid);
-    if (process == nullptr || process->ppid == pid || group_of(process->ppid) != group) return pid;
-    pid = process->ppid;
-  }
-  return pid;
+  const auto at = topmost_of_.find(pid);
+  return at == topmost_of_.end() ? pid : at->second;
 }
 
-std::vector<pid_t> Groups::topmost(std::size_t group) const {
-  std::set<pid_t> tops;
-  for (const auto pid : members_[group]) tops.insert(topmost_of(pid));
-  return {tops.begin(), tops.end()};
+// Climbs until it is known or the group ends. Parents could in principle form a ring (see descends_from()): never more
+// steps than members.
+void Groups::find_topmost(pid_t pid, std::size_t group) {
+  std::vector<pid_t> climbed;
+  pid_t top = pid;
+  for (auto steps = members_[group].size(); steps > 0; --steps) {
+    if (const auto known = topmost_of_.find(top); known != topmost_of_.end()) {
+      top = known->second;
+      break;
+    }
+    climbed.push_back(top);
+    const auto* process = census_->living(top);
+    if (process == nullptr || process->ppid == top || group_of(process->ppid) != group) break;
+    top = process->ppid;
+  }
+  for (const auto below : climbed) topmost_of_.emplace(below, top);
 }
 
 }  // namespace vacate

@@ -26,12 +26,16 @@ class Groups {
   /// Its highest ancestor without leaving the group; itself if its parent is not in the group.
   [[nodiscard]] pid_t topmost_of(pid_t pid) const noexcept;
   /// Members whose parent is not in the group: the ones that are judged. Sorted.
-  [[nodiscard]] std::vector<pid_t> topmost(std::size_t group) const;
+  [[nodiscard]] const std::vector<pid_t>& topmost(std::size_t group) const noexcept { return topmost_[group]; }
 
  private:
+  void find_topmost(pid_t pid, std::size_t group);
+
   const Census* census_;
   std::vector<std::vector<pid_t>> members_;
   std::map<pid_t, std::size_t> group_of_;
+  std::map<pid_t, pid_t> topmost_of_;  ///< found once: a long chain of processes would cost its square otherwise
+  std::vector<std::vector<pid_t>> topmost_;
 };
 
 }  // namespace vacate

@@ -94,11 +94,14 @@ Restarts restarts_of(Text kind, const Process& launcher) {
   return says_so ? restarts_by_argv(launcher) : Restarts::unknown;
 }
 
+// No tree of launchers is deeper; without an end a long chain of processes would cost its square.
+constexpr std::size_t kHighest = 64;
+
 class Search {
  public:
   Search(const Census& census, const Origins& origins, const Process& process)
       : census_(census), origins_(origins), process_(process), origin_(origins.of(process.key.pid)) {
-    auto steps = census.snapshot().processes.size();  // see descends_from(): never a ring
+    auto steps = kHighest;
     for (const auto* above = census.living(process.ppid); above != nullptr && steps > 0; --steps) {
       ancestors_.push_back(above);
       above = census.living(above->ppid);
