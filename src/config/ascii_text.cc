@@ -12,6 +12,8 @@
 namespace vacate {
 namespace {
 
+/// A key of many parts nests as deep as it has parts, and the parser's tables end by recursion.
+constexpr std::size_t kLongestLine = 4096;
 constexpr char kMark = '~';
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 
@@ -28,6 +30,7 @@ bool has_escaped_mark(std::string_view line) {
 
 std::optional<std::string> what_is_unfit(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() > kLongestLine) return fmt::format("it is longer than {} bytes", kLongestLine);
   for (auto rest = line; !rest.empty();) {
     const auto [point, length] = decode_utf8(rest);
     if (length == 0) return fmt::format("the byte {} is no UTF-8", printable(rest.substr(0, 1)));

@@ -16,8 +16,8 @@ struct UnfitLine {
   std::string why;           ///< one line
 };
 
-/// The first line that no grammar makes right: with control characters other than tab and the ends of lines, with bytes
-/// that are no UTF-8, or with an escape that would be taken for one of to_ascii().
+/// The first line that no grammar makes right: longer than 4096 bytes, with control characters other than tab and the
+/// ends of lines, with bytes that are no UTF-8, or with an escape that would be taken for one of to_ascii().
 [[nodiscard]] std::optional<UnfitLine> first_unfit_line(std::string_view text);
 
 /// Each byte past ASCII, and ~ itself, as ~ and two digits. Lines stay where they are. `text` has no unfit line.

@@ -28,6 +28,12 @@ TEST(AsciiText, PartsOfAMarkStay) {
   for (const auto* text : {"~", "~~", "~C", "~41", "~c3", "~G0", "saw '~'"}) EXPECT_EQ(from_ascii(text), text);
 }
 
+std::string deep_key(std::size_t parts) {
+  std::string key = "a";
+  for (std::size_t i = 1; i < parts; ++i) key += ".a";
+  return key;
+}
+
 TEST(AsciiText, NamesTheFirstUnfitLine) {
   struct Row {
     std::string text;
@@ -44,6 +50,7 @@ TEST(AsciiText, NamesTheFirstUnfitLine) {
       {"a\n\xc3", 2, "the byte \\xc3 is no UTF-8"},
       {"\xed\xa0\x80", 1, "the byte \\xed is no UTF-8"},
       {"\xc0\x80", 1, "the byte \\xc0 is no UTF-8"},
+      {"a = 1\n" + deep_key(250000) + " = 1\n", 2, "it is longer than 4096 bytes"},
       {"\n\"\\u007E41\"", 2, "an escape for ~; write ~ itself"},
       {"\"\\U0000007eFF\"", 1, "an escape for ~; write ~ itself"},
   };
