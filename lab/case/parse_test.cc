@@ -333,7 +333,7 @@ TEST(ReadCase, SaysWhichFileIsNotThere) {
 
 /// The cases of the repository are found from this source file; there is nothing to configure.
 TEST(ReadCase, EveryCaseOfTheRepositoryParses) {
-  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "tests" / "cases";
+  const auto folder = std::filesystem::path(VACATE_SOURCE_FOLDER) / "tests" / "cases";
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;
