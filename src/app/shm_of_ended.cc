@@ -27,6 +27,15 @@ bool has_ended(StepStatus status) { return status == StepStatus::gone || status 
 
 ShmFileKey key_of(const ShmSegment& segment) { return {segment.identity.device, segment.identity.inode}; }
 
+/// Leaves the steps of `files`, and of what belongs together with one of them: a set is not torn.
+void keep_to(ShmPlan& plan, const ShmSnapshot& snapshot, const std::set<ShmFileKey>& files) {
+  const auto is_meant = [&](const ShmStep& step) { return files.contains(key_of(snapshot.segments[step.segment])); };
+  std::set<std::string> sets;
+  for (const auto& step : plan.steps)
+    if (is_meant(step) && !step.set.empty()) sets.insert(step.set);
+  std::erase_if(plan.steps, [&](const ShmStep& step) { return !is_meant(step) && !sets.contains(step.set); });
+}
+
 }  // namespace
 
 ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan) {
@@ -62,18 +71,20 @@ ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& re
   const ShmRequest request;
   const auto findings = judge_shm(*snapshot, request, files);
   ShmPlan unlinks = plan_shm(*snapshot, findings, request, ShmSight::everybody);  // a finding tells of a partial view
-  std::erase_if(unlinks.steps,
-                [&](const ShmStep& step) { return !files.contains(key_of(snapshot->segments[step.segment])); });
+  keep_to(unlinks, *snapshot, files);
   const auto removals = remove_shm(unlinks, *snapshot, wake);
   for (std::size_t i = 0; i < snapshot->segments.size(); ++i) {
     const auto& segment = snapshot->segments[i];
-    if (segment.kind != ShmKind::file || !files.contains(key_of(segment))) continue;
+    const auto step = std::find_if(unlinks.steps.begin(), unlinks.steps.end(),
+                                   [&](const ShmStep& each) { return each.segment == i; });
+    const bool has_step = step != unlinks.steps.end();
+    if (segment.kind != ShmKind::file || (!has_step && !files.contains(key_of(segment)))) continue;
     ShmCleanup::Entry entry{shm_path(*snapshot, segment), segment.on_disk, findings[i].because};
     bool removed = false;
-    for (std::size_t at = 0; at < unlinks.steps.size(); ++at) {
-      if (unlinks.steps[at].segment != i) continue;
-      removed = removals[at].status == ShmStatus::removed || removals[at].status == ShmStatus::already_gone;
-      if (!removed) entry.because = std::string(describe(removals[at].status)) + ": " + removals[at].detail;
+    if (has_step) {
+      const auto& result = removals[static_cast<std::size_t>(step - unlinks.steps.begin())];
+      removed = result.status == ShmStatus::removed || result.status == ShmStatus::already_gone;
+      if (!removed) entry.because = std::string(describe(result.status)) + ": " + result.detail;
     }
     (removed ? cleanup.removed : cleanup.kept).push_back(std::move(entry));
   }

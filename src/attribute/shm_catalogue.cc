@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <set>
 
 #include "base/text.h"
@@ -30,17 +29,17 @@ constexpr std::string_view kRocm = "all ROCm processes of this machine share it,
 constexpr std::string_view kUnclear = "what software makes files of this form, and when they are stale, is not known";
 
 constexpr std::array kForms = {
-    Form{"psm_%8x", "python", "Python shared_memory", "-"},
+    Form{"psm_%8h", "python", "Python shared_memory", "-"},
     Form{"wnsm_%x", "python", "Python shared_memory on Windows", "-", T::listed_only, {}, kUnclear},
-    Form{"sem.mp-%8w", "python", "Python multiprocessing semaphore", "-"},
-    Form{"pym-%p-%w", "python", "Python multiprocessing heap", "creator pid,-"},
-    Form{"sem.loky-%p-%w", "loky", "loky semaphore", "creator pid,-"},
+    Form{"sem.mp-%8l", "python", "Python multiprocessing semaphore", "-"},
+    Form{"pym-%p-%8l", "python", "Python multiprocessing heap", "creator pid,-"},
+    Form{"sem.loky-%p-%8l", "loky", "loky semaphore", "creator pid,-"},
     Form{"joblib_memmapping_folder_%p_%w", "joblib", "joblib memory map", "parent pid,-"},
     Form{"torch_%p_%d_%d", "torch", "PyTorch", "creator pid,-,-"},
     Form{"torch_%p_%d", "torch", "PyTorch", "creator pid,-"},
     Form{"nccl-shm-recv-%x-%d-%d-%d", "nccl", "NCCL (older)", "communicator,channel,rank,peer rank"},
     Form{"nccl-shm-send-%x-%d-%d-%d", "nccl", "NCCL (older)", "communicator,channel,rank,peer rank"},
-    Form{"nccl-%6w", "nccl", "NCCL", "-"},
+    Form{"nccl-%6a", "nccl", "NCCL", "-"},
     Form{"cuda.shm.%U.%P.%x", "cuda", "CUDA IPC", "uid,creator pid,-"},
     Form{"mps.shm.%u.%p",
          "mps",
@@ -49,30 +48,30 @@ constexpr std::array kForms = {
          T::listed_only,
          {},
          "MPS makes these without a name: a file of this form is not its"},
-    Form{"vllm_offload_%s.mmap", "vllm", "vLLM offload", "engine"},
+    Form{"vllm_offload_%n.mmap", "vllm", "vLLM offload", "engine"},
     Form{"VLLM_OBJECT_STORAGE_SHM_BUFFER", "vllm", "vLLM object store", ""},
     Form{"vllm-%s", "vllm", "vLLM, perhaps", "-", T::listed_only, {}, kUnclear},
     Form{"vllm_%s", "vllm", "vLLM, perhaps", "-", T::listed_only, {}, kUnclear},
-    Form{"sgl_shm_%w_%p_%8x", "sglang", "SGLang", "kind,creator pid,-"},
+    Form{"sgl_shm_%w_%p_%8h", "sglang", "SGLang", "kind,creator pid,-"},
     Form{"multi_tokenizer_args_%p", "sglang", "SGLang", "creator pid"},
-    Form{"sglang_loads_%s", "sglang", "SGLang load snapshot", "-"},
-    Form{"smg-tokenspeed-%s", "sglang", "SGLang gateway", "-"},
+    Form{"sglang_loads_%n.shm", "sglang", "SGLang load snapshot", "-"},
+    Form{"smg-tokenspeed-%n", "sglang", "SGLang gateway", "-"},
     Form{"triton_python_backend_shm_region_%i", "triton", "Triton Python backend", "-"},
     Form{"triton_python_backend_shm_region_%d", "triton", "Triton Python backend (older)", "-"},
-    Form{"plasma%6w", "ray", "Ray object store", "-"},
-    Form{"vader_segment.%s.%x.%d", "openmpi", "Open MPI 2 to 4", "host,job,rank", T::removable, "vader $1 $2"},
-    Form{"vader_segment.%s.%d", "openmpi", "Open MPI 2", "host,rank", T::removable, "vader $1"},
-    Form{"sm_segment.%s.%u.%x.%d", "openmpi", "Open MPI 5", "host,uid,job,rank", T::removable, "sm $1 $2 $3"},
+    Form{"plasma%6a", "ray", "Ray object store", "-"},
+    Form{"vader_segment.%n.%x.%d", "openmpi", "Open MPI 2 to 4", "host,job,rank", T::removable, "vader $1 $2"},
+    Form{"vader_segment.%n.%d", "openmpi", "Open MPI 2", "host,rank", T::removable, "vader $1"},
+    Form{"sm_segment.%n.%u.%x.%d", "openmpi", "Open MPI 5", "host,uid,job,rank", T::removable, "sm $1 $2 $3"},
     Form{"open_mpi.%4d", "openmpi", "Open MPI", "-"},
     Form{"ucx_shm_posix_%x", "ucx", "UCX", "segment"},
-    Form{"psm2_shm.%s", "psm", "PSM2", "-"},
-    Form{"psm3_shm.%u.%s", "psm", "PSM3", "uid,-", T::removable, "psm3"},
-    Form{"psm3_shm.%s", "psm", "PSM3", "-", T::removable, "psm3"},
-    Form{"psm3_nic_affinity%s", "psm", "PSM3", "-", T::removable, "psm3"},
+    Form{"psm2_shm.%n", "psm", "PSM2", "-"},
+    Form{"psm3_shm.%u.%n", "psm", "PSM3", "uid,-", T::removable, "psm3"},
+    Form{"psm3_shm.%n", "psm", "PSM3", "-", T::removable, "psm3"},
+    Form{"psm3_nic_affinity%n", "psm", "PSM3", "-", T::removable, "psm3"},
     Form{"psm3_nic_affinity", "psm", "PSM3", "", T::removable, "psm3"},
-    Form{"sem.psm3_nic_affinity%s", "psm", "PSM3 semaphore", "-", T::removable, "psm3"},
+    Form{"sem.psm3_nic_affinity%n", "psm", "PSM3 semaphore", "-", T::removable, "psm3"},
     Form{"sem.psm3_nic_affinity", "psm", "PSM3 semaphore", "", T::removable, "psm3"},
-    Form{"nvshmem-shm%s", "nvshmem", "NVSHMEM", "-"},
+    Form{"nvshmem-shm%n", "nvshmem", "NVSHMEM", "-"},
     Form{"hsakmt_shared_mem", "rocm", "ROCm", "", T::never, {}, kRocm},
     Form{"sem.hsakmt_semaphore", "rocm", "ROCm", "", T::never, {}, kRocm},
     Form{".vacate-%p-%d", "vacate", "vacate, on its way out", "pid of vacate,-"},
@@ -94,7 +93,9 @@ constexpr std::array kHugeForms = {
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_hex(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool is_word(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
+bool is_word(char c) noexcept { return is_digit(c) || is_letter(c) || c == '_'; }
 
 bool accepts(char kind, char c) noexcept {
   switch (kind) {
@@ -106,8 +107,16 @@ bool accepts(char kind, char c) noexcept {
     case 'P':
     case 'U':
       return is_hex(c);
+    case 'h':
+      return is_hex(c) && !is_upper(c);
+    case 'a':
+      return is_digit(c) || is_letter(c);
     case 'w':
       return is_word(c);
+    case 'l':
+      return is_word(c) && !is_upper(c);
+    case 'n':
+      return is_word(c) || c == '-' || c == '.';
     case 'i':
       return is_hex(c) || c == '-';
     default:
@@ -141,9 +150,9 @@ Place place_at(std::string_view pattern) noexcept {
 }
 
 std::optional<pid_t> pid_of(std::string_view digits, char kind) noexcept {
+  static constexpr std::uint64_t kLargest = std::uint64_t{1} << 22U;  // PID_MAX_LIMIT
   const auto number = kind == 'P' ? parse_hex(digits) : parse_unsigned(digits);
-  if (!number || *number == 0 || *number > static_cast<std::uint64_t>(std::numeric_limits<pid_t>::max()))
-    return std::nullopt;
+  if (!number || digits.starts_with('0') || *number > kLargest) return std::nullopt;
   return static_cast<pid_t>(*number);
 }
 
@@ -201,7 +210,6 @@ ShmName name_of(const Form& form, const std::vector<std::string_view>& pieces) {
 
 template <class Forms>
 std::optional<ShmName> recognise(const Forms& forms, std::string_view name) {
-  name = name.substr(0, name.find('/'));
   std::vector<std::string_view> pieces;
   for (const auto& form : forms)
     if (matches_shm_pattern(form.pattern, name, pieces)) return name_of(form, pieces);
@@ -225,16 +233,30 @@ bool matches_shm_pattern(std::string_view pattern, std::string_view name, std::v
   const std::size_t most = place.exactly != 0 ? place.exactly : longest;
   const std::size_t fewest = place.exactly != 0 ? place.exactly : 1;
   for (std::size_t length = most; length >= fewest && length > 0; --length) {
-    if (place.kind == 'i' && !is_uuid(name.substr(0, length))) continue;
+    const auto piece = name.substr(0, length);
+    if (place.kind == 'i' && !is_uuid(piece)) continue;
+    if ((place.kind == 'p' || place.kind == 'P') && !pid_of(piece, place.kind)) continue;
     pieces.resize(known);
-    pieces.push_back(name.substr(0, length));
+    pieces.push_back(piece);
     if (matches_shm_pattern(rest, name.substr(length), pieces)) return true;
   }
   pieces.resize(known);
   return false;
 }
 
-std::optional<ShmName> recognise_shm(std::string_view name) { return recognise(kForms, name); }
+std::optional<ShmName> recognise_shm(std::string_view name) {
+  const auto slash = name.find('/');
+  auto known = recognise(kForms, name.substr(0, slash));
+  if (known) known->is_folder = known->family == "joblib";
+  if (slash == std::string_view::npos) return known;
+  // Joblib dumps arrays there, and nothing else; whatever is never touched is not touched there either.
+  const auto file = name.substr(slash + 1);
+  auto below = recognise(kForms, file);
+  if (below && below->treatment == T::never) return below;
+  if (!known || !known->is_folder || !file.ends_with(".pkl") || file.size() == 4) return std::nullopt;
+  known->is_folder = false;
+  return known;
+}
 
 std::optional<ShmName> recognise_huge_page_file(std::string_view name) { return recognise(kHugeForms, name); }
 

@@ -21,7 +21,6 @@ struct Row {
 TEST(ShmCatalogue, KnowsEveryFormOfTheReports) {
   for (const Row& row : std::vector<Row>{
            {"psm_0a1b2c3d", "python"},
-           {"psm_0A1B2C3D", "python"},
            {"wnsm_1a2b", "python", T::listed_only},
            {"sem.mp-8x3kq2zz", "python"},
            {"sem.mp-_x3kq2z_", "python"},
@@ -41,6 +40,7 @@ TEST(ShmCatalogue, KnowsEveryFormOfTheReports) {
            {"VLLM_OBJECT_STORAGE_SHM_BUFFER", "vllm"},
            {"vllm-cache-1", "vllm", T::listed_only},
            {"vllm_whatever", "vllm", T::listed_only},
+           {"vllm_offload_my notes.mmap", "vllm", T::listed_only},
            {"sgl_shm_mm_4711_deadbeef", "sglang", T::removable, 4711},
            {"sgl_shm_xputensor_4711_deadbeef", "sglang", T::removable, 4711},
            {"multi_tokenizer_args_4711", "sglang", T::removable, 4711},
@@ -80,7 +80,27 @@ TEST(ShmCatalogue, KnowsEveryFormOfTheReports) {
 }
 
 TEST(ShmCatalogue, WhatOnlyLooksAlikeIsUnknown) {
-  for (const std::string name : {"psm_0a1b2c3",
+  for (const std::string name : {"psm_0A1B2C3D",
+                                 "psm_0a1b2c3D",
+                                 "sem.mp-ABCDEFGH",
+                                 "sem.loky-4711-abc",
+                                 "pym-4711-ABCDEFGH",
+                                 "nccl-a_cdef",
+                                 "plasma_cache",
+                                 "sglang_loads_of_data.csv",
+                                 "nvshmem-shm-keep me",
+                                 "psm2_shm.",
+                                 "psm2_shm.\xc3(",
+                                 "torch_0_1",
+                                 "torch_04711_1",
+                                 "torch_4194305_1",
+                                 "torch_99999999999_0",
+                                 "cuda.shm.0.0.1",
+                                 "cuda.shm.0.400001.1",
+                                 "joblib_memmapping_folder_4711_a_b/my_thesis.odt",
+                                 "joblib_memmapping_folder_4711_a_b/.pkl",
+                                 "psm_0a1b2c3d/1.pkl",
+                                 "psm_0a1b2c3",
                                  "psm_0a1b2c3d4",
                                  "psm_0a1b2c3g",
                                  "my_psm_0a1b2c3d",
@@ -116,8 +136,15 @@ TEST(ShmCatalogue, SaysWhatANameEncodes) {
   EXPECT_THAT(recognise_shm("sm_segment.node7.1000.3fa20001.0")->encodes,
               ElementsAre("host node7", "uid 1000", "job 3fa20001", "rank 0"));
   EXPECT_THAT(recognise_shm("psm_0a1b2c3d")->encodes, ElementsAre());
-  // No pid is so large.
-  EXPECT_FALSE(recognise_shm("torch_99999999999_0")->creator);
+  EXPECT_EQ(recognise_shm("torch_4194304_0")->creator, 4194304);
+}
+
+TEST(ShmCatalogue, WhatIsNeverTouchedIsNotTouchedInAFolderEither) {
+  const auto name = recognise_shm("joblib_memmapping_folder_4711_a_b/hsakmt_shared_mem");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->treatment, T::never);
+  EXPECT_TRUE(recognise_shm("joblib_memmapping_folder_4711_a_b")->is_folder);
+  EXPECT_FALSE(recognise_shm("joblib_memmapping_folder_4711_a_b/1.pkl")->is_folder);
 }
 
 TEST(ShmCatalogue, HugePagesAreAListOfTheirOwn) {

@@ -45,11 +45,21 @@ std::string in_words(double seconds) {
   return fmt::format("{:.0f} days", std::floor(seconds / 86400));
 }
 
+std::string last_part(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+/// What hides no user of a file.
+bool hides_no_user(const BlindSpot& spot) { return spot.code == "deleted-uncounted"; }
+
 /// All of one call.
 class Judge {
  public:
   Judge(const ShmSnapshot& snapshot, const ShmRequest& request, const std::set<ShmFileKey>& waived)
-      : snapshot_(snapshot), request_(request), waived_(waived), sees_all_(sees_all_users(snapshot, request)) {}
+      : snapshot_(snapshot), request_(request), waived_(waived), sees_all_(sees_all_users(snapshot, request)) {
+    for (const auto& [device, path] : snapshot.mounted) mounted_.emplace(device, last_part(path));
+  }
 
   [[nodiscard]] std::vector<ShmFinding> run();
 
@@ -67,6 +77,7 @@ class Judge {
   const ShmRequest& request_;
   const std::set<ShmFileKey>& waived_;
   bool sees_all_;
+  std::set<std::pair<std::uint64_t, std::string>> mounted_;  ///< device and name
 };
 
 /// What is never removed, whoever uses it.
@@ -120,6 +131,8 @@ MaybeReason Judge::refuse_creator(const ShmSegment& segment) const {
 /// sees this tmpfs may be it. Python's tracker unlinks what its clients leave once they have ended.
 MaybeReason Judge::refuse_keeper(const ShmSegment& segment, const std::optional<ShmName>& name) const {
   if (segment.kind == ShmKind::sysv) return refuse_creator(segment);
+  if (mounted_.contains({segment.identity.device, last_part(segment.name)}))
+    return Reason{V::in_use, "a file of this name is mounted somewhere"};
   for (const auto& keeper : snapshot_.keepers) {
     if (!std::binary_search(keeper.devices.begin(), keeper.devices.end(), segment.identity.device)) continue;
     if (name && name->creator && keeper.own_pid == *name->creator)
@@ -174,6 +187,8 @@ std::vector<ShmFinding> Judge::run() {
     std::optional<ShmName> name;
     if (segment.kind == ShmKind::file || segment.kind == ShmKind::other) name = recognise_shm(segment.name);
     if (segment.kind == ShmKind::huge_page) name = recognise_huge_page_file(segment.name);
+    // A file that bears the name of a folder is nobody's that is known.
+    if (name && name->is_folder && segment.kind == ShmKind::file) name.reset();
     auto reason = judge(segment, name);
     ShmFinding finding;
     if (name) {
@@ -187,6 +202,7 @@ std::vector<ShmFinding> Judge::run() {
     // Sets are held together within one file system.
     const bool in_set = name && !name->set.empty();
     sets.push_back(in_set ? fmt::format("{}/{}", segment.identity.device, name->set) : "");
+    findings.back().set = sets.back();
   }
   hold_sets_together(findings, sets);
   return findings;
@@ -199,7 +215,7 @@ bool sees_all_users(const ShmSnapshot& snapshot, const ShmRequest& request) {
   if (visibility.all_references) return true;
   if (!request.assume_private || visibility.blind_spots.empty()) return false;
   return std::all_of(visibility.blind_spots.begin(), visibility.blind_spots.end(),
-                     [](const BlindSpot& spot) { return spot.code == "foreign-pid-namespace"; });
+                     [](const BlindSpot& spot) { return spot.code == "foreign-pid-namespace" || hides_no_user(spot); });
 }
 
 std::vector<ShmFinding> judge_shm(const ShmSnapshot& snapshot, const ShmRequest& request,

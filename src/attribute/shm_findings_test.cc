@@ -173,6 +173,8 @@ TEST(ShmFindings, OneJobOfOpenMpiIsOneSet) {
   judged.add("vader_segment.n.bbb.0");
   EXPECT_EQ(judged.verdict(0), V::in_use);
   EXPECT_EQ(judged.verdict(2), V::unused);
+  EXPECT_EQ(judged.judge(0).set, judged.judge(1).set);
+  EXPECT_NE(judged.judge(0).set, judged.judge(2).set);
 }
 
 TEST(ShmFindings, ASystemVCreatorWhoIsNotVisibleMayLive) {
@@ -184,6 +186,33 @@ TEST(ShmFindings, ASystemVCreatorWhoIsNotVisibleMayLive) {
   EXPECT_EQ(judged.verdict(), V::cannot_tell);
   judged.request.assume_private = true;
   EXPECT_EQ(judged.verdict(), V::cannot_tell);
+}
+
+TEST(ShmFindings, AFileThatBearsTheNameOfAFolderIsUnknown) {
+  Judged judged;
+  judged.add("joblib_memmapping_folder_4194001_a_b");
+  judged.add("joblib_memmapping_folder_4194001_a_b/1.pkl");
+  EXPECT_EQ(judged.verdict(0), V::unknown_family);
+  EXPECT_EQ(judged.verdict(1), V::unused);
+}
+
+TEST(ShmFindings, AFileThatIsMountedSomewhereIsInUse) {
+  Judged judged;
+  judged.add("psm_0a1b2c3d");
+  judged.snapshot.mounted = {{kDevice + 1, "/psm_0a1b2c3d"}, {kDevice, "/"}};
+  EXPECT_EQ(judged.verdict(), V::unused);
+  judged.snapshot.mounted.emplace_back(kDevice, "/sub/psm_0a1b2c3d");
+  EXPECT_EQ(judged.verdict(), V::in_use);
+}
+
+/// An amount that is not counted to its end hides nobody.
+TEST(ShmFindings, WhatDeletedFilesTakeIsNoQuestionOfUse) {
+  Judged judged;
+  judged.add("psm_0a1b2c3d");
+  judged.snapshot.visibility = {{{"foreign-pid-namespace", "x"}, {"deleted-uncounted", "x"}}, false};
+  EXPECT_EQ(judged.verdict(), V::cannot_tell);
+  judged.request.assume_private = true;
+  EXPECT_EQ(judged.verdict(), V::unused);
 }
 
 TEST(ShmFindings, SystemVOnlyIfAskedForAndAlone) {

@@ -102,9 +102,11 @@ struct ShmSnapshot {
   Caller caller;
   double time = 0;  ///< seconds since the epoch
   std::vector<ShmPlace> places;
-  std::vector<ShmSegment> segments;                   ///< files by place and name, then System V by id
-  std::vector<DeletedShm> deleted;                    ///< by place and inode
-  std::vector<ShmKeeper> keepers;                     ///< by pid; asked for only while some segment could go
+  std::vector<ShmSegment> segments;  ///< files by place and name, then System V by id
+  std::vector<DeletedShm> deleted;   ///< by place and inode
+  std::vector<ShmKeeper> keepers;    ///< by pid; asked for only while some segment could go
+  /// Device and path in it of whatever is mounted on its own somewhere (a bind mount); hostile bytes. With `keepers`.
+  std::vector<std::pair<std::uint64_t, std::string>> mounted;
   std::vector<std::pair<pid_t, std::string>> titles;  ///< of the users, by pid; hostile bytes
   Visibility visibility;
   bool operator==(const ShmSnapshot&) const = default;
@@ -120,6 +122,7 @@ struct ShmFinding {
   std::vector<std::string> encodes;  ///< what its name says: "creator pid 4711"
   ShmVerdict verdict = ShmVerdict::cannot_tell;
   std::string because;
+  std::string set;  ///< segments of one set go together or not at all; empty: it stands alone
   bool operator==(const ShmFinding&) const = default;
 };
 
@@ -138,6 +141,7 @@ struct ShmStep {
   std::string name;
   Bytes on_disk;
   std::string because;
+  std::string set;  ///< steps of one set are carried out together or not at all; empty: it stands alone
   bool operator==(const ShmStep&) const = default;
 };
 

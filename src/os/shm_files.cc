@@ -163,28 +163,46 @@ ShmResult failed(std::string_view what, int number) {
                error.message);
 }
 
-/// One file on its way out.
+/// One file on its way out. The steps are taken in the order of their declaration; each may say why it stays.
 class Removal {
  public:
-  Removal(int directory, std::string name, const ShmIdentity& expected)
-      : directory_(directory), name_(std::move(name)), expected_(expected) {}
+  explicit Removal(const ShmFile& file)
+      : directory_(file.directory->descriptor()), name_(file.name), expected_(file.expected), top_(file.directory) {}
 
-  /// Nothing: the lease is held.
   [[nodiscard]] std::optional<ShmResult> take_lease();
-  [[nodiscard]] ShmResult unlink_leased();
+  [[nodiscard]] std::optional<ShmResult> set_aside();
+  [[nodiscard]] std::optional<ShmResult> look_again();
+  [[nodiscard]] ShmResult unlink();
+  /// Its name back, if it has another by now.
+  [[nodiscard]] ShmResult give_back(ShmResult why);
 
  private:
+  [[nodiscard]] std::optional<ShmResult> go_down();
   [[nodiscard]] std::optional<ShmResult> still_expected(int fd) const;
   /// Nobody waits for the file to open: the lease is whole.
   [[nodiscard]] bool is_alone() const noexcept { return fcntl(file_.get(), F_GETLEASE) == F_WRLCK; }
   [[nodiscard]] bool names_expected(const std::string& name) const;
-  [[nodiscard]] ShmResult give_back(const std::string& aside, ShmResult why) const;
 
   int directory_;
-  std::string name_;
-  const ShmIdentity& expected_;
+  std::string name_, aside_;  ///< the second is empty while it has the first
+  ShmIdentity expected_;
+  const ShmDirectory* top_;
+  std::optional<ShmDirectory> below_;
   UniqueFd file_;
 };
+
+/// Into the folder of a path of two parts.
+std::optional<ShmResult> Removal::go_down() {
+  const auto slash = name_.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  auto below = top_->open_below(name_.substr(0, slash));
+  if (!below) return ended(ShmStatus::changed, below.error().message);
+  name_ = name_.substr(slash + 1);
+  if (name_.find('/') != std::string::npos) return ended(ShmStatus::cannot_tell, "too deep");
+  below_ = *std::move(below);
+  directory_ = below_->descriptor();
+  return std::nullopt;
+}
 
 std::optional<ShmResult> Removal::still_expected(int fd) const {
   const auto now = ask(fd, "", AT_EMPTY_PATH);
@@ -199,6 +217,7 @@ std::optional<ShmResult> Removal::still_expected(int fd) const {
 }
 
 std::optional<ShmResult> Removal::take_lease() {
+  if (auto kept = go_down()) return kept;
   // First as a path only: whatever took the name is not opened, be it a FIFO or a device.
   const UniqueFd path(openat(directory_, name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!path) return failed(name_, errno);
@@ -220,39 +239,77 @@ bool Removal::names_expected(const std::string& name) const {
   return there && there->identity.device == expected_.device && there->identity.inode == expected_.inode;
 }
 
-ShmResult Removal::give_back(const std::string& aside, ShmResult why) const {
-  if (renameat2(directory_, aside.c_str(), directory_, name_.c_str(), RENAME_NOREPLACE) != 0)
-    why.detail += "; it is called " + aside + " now, for its name was taken again";
+ShmResult Removal::give_back(ShmResult why) {
+  if (aside_.empty()) return why;
+  if (renameat2(directory_, aside_.c_str(), directory_, name_.c_str(), RENAME_NOREPLACE) != 0)
+    why.detail += "; it is called " + aside_ + " now, for its name was taken again";
+  aside_.clear();
   return why;
 }
 
-ShmResult Removal::unlink_leased() {
+std::optional<ShmResult> Removal::set_aside() {
   if (!names_expected(name_)) return ended(ShmStatus::changed, "another file has this name by now");
-  const std::string aside = ".vacate-" + std::to_string(getpid()) + "-" + std::to_string(expected_.inode);
+  std::string aside = ".vacate-" + std::to_string(getpid()) + "-" + std::to_string(expected_.inode);
   if (renameat2(directory_, name_.c_str(), directory_, aside.c_str(), RENAME_NOREPLACE) != 0)
     return failed("cannot remove it", errno);
   // From here on nobody finds it by its name.
-  if (!names_expected(aside)) return give_back(aside, ended(ShmStatus::changed, "another file has this name by now"));
+  aside_ = std::move(aside);
+  return std::nullopt;
+}
+
+std::optional<ShmResult> Removal::look_again() {
+  if (!names_expected(aside_)) return give_back(ended(ShmStatus::changed, "another file has this name by now"));
   if (!is_alone() || still_expected(file_.get()))
-    return give_back(aside, ended(ShmStatus::in_use, "somebody came to open it"));
-  if (unlinkat(directory_, aside.c_str(), 0) != 0) return give_back(aside, failed("cannot remove it", errno));
+    return give_back(ended(ShmStatus::in_use, "somebody came to open it"));
+  return std::nullopt;
+}
+
+ShmResult Removal::unlink() {
+  if (unlinkat(directory_, aside_.c_str(), 0) != 0) return give_back(failed("cannot remove it", errno));
   return ended(ShmStatus::removed);
+}
+
+using Results = std::vector<std::optional<ShmResult>>;
+
+/// What stays because number `culprit` does.
+void keep_all(std::vector<Removal>& removals, Results& results, const std::string& name, std::size_t culprit) {
+  for (std::size_t i = 0; i < removals.size(); ++i) {
+    if (!results[i]) results[i] = ended(results[culprit]->status, "it belongs together with " + name + ", which stays");
+    results[i] = removals[i].give_back(*std::move(results[i]));
+  }
+}
+
+/// Takes each step with all of them; false: they stay.
+bool prepare(const std::vector<ShmFile>& files, std::vector<Removal>& removals, Results& results) {
+  for (const auto step : {&Removal::take_lease, &Removal::set_aside, &Removal::look_again}) {
+    for (std::size_t i = 0; i < removals.size(); ++i) {
+      if (results[i]) continue;
+      results[i] = (removals[i].*step)();
+      if (!results[i] || results[i]->status == ShmStatus::already_gone) continue;
+      keep_all(removals, results, files[i].name, i);
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
 
-ShmResult unlink_unused(const ShmDirectory& directory, const std::string& name, const ShmIdentity& expected) {
-  const auto slash = name.find('/');
-  if (slash != std::string::npos) {
-    const auto below = directory.open_below(name.substr(0, slash));
-    const std::string rest = name.substr(slash + 1);
-    if (!below) return ended(ShmStatus::changed, below.error().message);
-    if (rest.find('/') != std::string::npos) return ended(ShmStatus::cannot_tell, "too deep");
-    return unlink_unused(*below, rest, expected);
+std::vector<ShmResult> unlink_unused_together(const std::vector<ShmFile>& files) {
+  std::vector<Removal> removals;
+  for (const auto& file : files) removals.emplace_back(file);
+  Results results(files.size());
+  const bool may_go = prepare(files, removals, results);
+  std::vector<ShmResult> answers;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (may_go && !results[i]) results[i] = removals[i].unlink();
+    answers.push_back(results[i].value_or(ShmResult{}));
   }
-  Removal removal(directory.descriptor(), name, expected);
-  if (auto kept = removal.take_lease()) return *std::move(kept);
-  return removal.unlink_leased();
+  return answers;
+}
+
+ShmResult unlink_unused(const ShmDirectory& directory, const std::string& name, const ShmIdentity& expected) {
+  return unlink_unused_together({{&directory, name, expected}}).front();
 }
 
 }  // namespace vacate

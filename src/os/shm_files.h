@@ -71,6 +71,13 @@ class LeaseBreaksIgnored {
   struct sigaction before_ {};  ///< the disposition that is restored
 };
 
+/// `name`: a path of one or two parts below `directory`, which is not owned.
+struct ShmFile {
+  const ShmDirectory* directory = nullptr;
+  std::string name;
+  ShmIdentity expected;
+};
+
 /// Removes `name`, a path of one or two parts below `directory`, if it is still the regular file `expected` and nobody
 /// has it open or mapped, in whatever namespace: the proof is a write lease (fcntl(2), F_SETLEASE), which the kernel
 /// gives only then and which makes everybody wait who opens the file from then on. The file is renamed before it is
@@ -78,5 +85,9 @@ class LeaseBreaksIgnored {
 /// between, it gets its name back. What remains of a race is said in docs/shm.md. Needs LeaseBreaksIgnored.
 [[nodiscard]] ShmResult unlink_unused(const ShmDirectory& directory, const std::string& name,
                                       const ShmIdentity& expected);
+
+/// The same for files that belong together: the leases of all are taken and all are renamed before the first is
+/// unlinked, and where one has to stay all stay. One that is gone already keeps no other. One result a file, in order.
+[[nodiscard]] std::vector<ShmResult> unlink_unused_together(const std::vector<ShmFile>& files);
 
 }  // namespace vacate

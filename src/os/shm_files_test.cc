@@ -149,6 +149,47 @@ TEST_F(ShmFilesTest, GoesOneDirectoryDownButThroughNoLink) {
   EXPECT_TRUE(exists("joblib"));
 }
 
+TEST_F(ShmFilesTest, WhatBelongsTogetherGoesTogetherOrNotAtAll) {
+  const LeaseBreaksIgnored guard;
+  make("a").reset();
+  ASSERT_EQ(mkdir(at("joblib").c_str(), 0700), 0);
+  make("joblib/b").reset();
+  auto held = make("c");
+  const auto below = directory_->open_below("joblib");
+  ASSERT_TRUE(below);
+  const std::vector<ShmFile> files = {{&*directory_, "a", entry("a").identity},
+                                      {&*directory_, "joblib/b", below->list().entries.at(0).identity},
+                                      {&*directory_, "c", entry("c").identity}};
+  auto results = unlink_unused_together(files);
+  ASSERT_EQ(results.size(), 3U);
+  for (const auto& result : results) EXPECT_EQ(result.status, ShmStatus::in_use);
+  EXPECT_THAT(results[0].detail, ::testing::HasSubstr("together with c"));
+  for (const char* name : {"a", "joblib/b", "c"}) EXPECT_TRUE(exists(name)) << name;
+  EXPECT_EQ(count(), 3U);
+  held.reset();
+  ASSERT_EQ(unlink(at("a").c_str()), 0);  // what is gone keeps nobody
+  results = unlink_unused_together(files);
+  EXPECT_EQ(results[0].status, ShmStatus::already_gone);
+  EXPECT_EQ(results[1].status, ShmStatus::removed);
+  EXPECT_EQ(results[2].status, ShmStatus::removed);
+  EXPECT_EQ(count(), 1U);
+  EXPECT_TRUE(unlink_unused_together({}).empty());
+}
+
+/// The last of a set cannot be renamed: those before it are by then, and get their names back.
+TEST_F(ShmFilesTest, ASetThatIsBrokenOffHasItsNamesBack) {
+  const LeaseBreaksIgnored guard;
+  make("a").reset();
+  make("b").reset();
+  const std::vector<ShmFile> files = {{&*directory_, "a", entry("a").identity},
+                                      {&*directory_, "b", entry("b").identity}};
+  const std::string taken = ".vacate-" + std::to_string(getpid()) + "-" + std::to_string(files[1].expected.inode);
+  make(taken).reset();
+  for (const auto& result : unlink_unused_together(files)) EXPECT_NE(result.status, ShmStatus::removed);
+  for (const std::string& name : {std::string("a"), std::string("b"), taken}) EXPECT_TRUE(exists(name)) << name;
+  EXPECT_EQ(count(), 3U);
+}
+
 /// Needs root: a mount namespace of this test's own thread, in a child.
 TEST_F(ShmFilesTest, EntersNothingThatIsMountedBelow) {
   ASSERT_EQ(mkdir(at("joblib").c_str(), 0700), 0);

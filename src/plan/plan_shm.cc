@@ -32,8 +32,8 @@ ShmPlan plan_shm(const ShmSnapshot& snapshot, const std::vector<ShmFinding>& fin
   for (std::size_t i = 0; i < findings.size() && i < snapshot.segments.size(); ++i) {
     const auto& segment = snapshot.segments[i];
     if (findings[i].verdict != ShmVerdict::unused || !is_asked_for(segment, findings[i], request)) continue;
-    plan.steps.push_back(
-        {static_cast<unsigned>(plan.steps.size() + 1), i, segment.name, segment.on_disk, findings[i].because});
+    plan.steps.push_back({static_cast<unsigned>(plan.steps.size() + 1), i, segment.name, segment.on_disk,
+                          findings[i].because, findings[i].set});
   }
   return plan;
 }

@@ -17,7 +17,7 @@ struct Found {
     auto& segment = snapshot.segments.emplace_back();
     segment.name = family + std::to_string(findings.size());
     segment.kind = kind;
-    findings.push_back({family, "", {}, verdict, "because"});
+    findings.push_back({family, "", {}, verdict, "because", {}});
   }
 };
 

@@ -12,8 +12,13 @@
 
 namespace vacate {
 
+struct DeletedSeen {
+  std::vector<DeletedShm> deleted;
+  bool complete = true;  ///< false: some process has more of it than is counted, or could not be looked at to its end
+};
+
 /// `used`: by device and inode, who uses a file that no listing showed. What turns out to have a name is left out.
-[[nodiscard]] std::vector<DeletedShm> find_deleted(
+[[nodiscard]] DeletedSeen find_deleted(
     const std::vector<ShmPlace>& places,
     const std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<ShmUser>>& used);
 

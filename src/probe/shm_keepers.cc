@@ -29,26 +29,47 @@ double boot_time() noexcept {
   return static_cast<double>(real.tv_sec - boot.tv_sec) + static_cast<double>(real.tv_nsec - boot.tv_nsec) / 1e9;
 }
 
+/// What a process sees of the places.
+struct Sight {
+  std::uint64_t places = ~std::uint64_t{0};                    ///< a bit each
+  std::vector<std::pair<std::uint64_t, std::string>> mounted;  ///< ShmSnapshot::mounted
+};
+
+constexpr std::size_t kMostMounted = 65536;
+
+/// Parts of the places that are mounted on their own.
+void add_mounted(const std::vector<MountLine>& mounts, const std::vector<ShmPlace>& places,
+                 std::vector<std::pair<std::uint64_t, std::string>>& mounted) {
+  for (const auto& mount : mounts) {
+    const bool is_ours =
+        std::any_of(places.begin(), places.end(), [&](const ShmPlace& place) { return place.device == mount.device; });
+    if (is_ours && mount.root != "/" && mounted.size() < kMostMounted) mounted.emplace_back(mount.device, mount.root);
+  }
+}
+
 /// Which of `places` the process may see, under whatever path: by the device of each of its mounts. One whose view
 /// cannot be told counts as seeing all.
-std::uint64_t places_seen(const ProcDirectory& process, std::uint64_t own_mounts, const std::vector<ShmPlace>& places) {
-  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  const auto mounts = process.identity("ns/mnt");
-  if (!mounts || mounts->inode == own_mounts) return kAll;
+Sight look_around(const ProcDirectory& process, std::uint64_t own_mounts, const std::vector<ShmPlace>& places) {
+  const auto namespace_of = process.identity("ns/mnt");
+  if (!namespace_of || namespace_of->inode == own_mounts) return {};
   const auto table = process.read("mountinfo", kLargestMounts);
-  if (!table || table->empty() || table->size() >= kLargestMounts) return kAll;
+  if (!table || table->empty()) return {};
+  Sight sight;
+  const auto mounts = parse_mounts(*table);
+  add_mounted(mounts, places, sight.mounted);
   std::set<std::uint64_t> devices;
-  for (const auto& mount : parse_mounts(*table)) devices.insert(mount.device);
+  for (const auto& mount : mounts) devices.insert(mount.device);
   // In a chroot the table does not show the mount that the process itself is in.
   for (const char* own : {"root", "cwd"}) {
     const auto there = process.identity(own);
-    if (!there) return kAll;
+    if (!there) return {~std::uint64_t{0}, std::move(sight.mounted)};
     devices.insert(there->device);
   }
-  std::uint64_t mask = 0;
+  if (table->size() >= kLargestMounts) return sight;
+  sight.places = 0;
   for (std::size_t i = 0; i < places.size() && i < kMostShmPlaces; ++i)
-    if (devices.contains(places[i].device)) mask |= std::uint64_t{1} << i;
-  return mask;
+    if (devices.contains(places[i].device)) sight.places |= std::uint64_t{1} << i;
+  return sight;
 }
 
 /// Python's tracker has its program in its command line, behind whatever options Python was given. A line that cannot
@@ -75,7 +96,23 @@ void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& 
   answer.number(static_cast<std::uint32_t>(status->effective_uid.value_or(0)));
   answer.number(stat->start_ticks);
   answer.number(static_cast<std::uint8_t>(may_be_tracker(*process)));
-  answer.number(places_seen(*process, own ? own->inode : 0, places));
+  const auto sight = look_around(*process, own ? own->inode : 0, places);
+  answer.number(sight.places);
+  answer.number(static_cast<std::uint32_t>(sight.mounted.size()));
+  for (const auto& [device, path] : sight.mounted) {
+    answer.number(device);
+    answer.text(path);
+  }
+}
+
+void read_mounted(FrameReader& answer, std::set<std::pair<std::uint64_t, std::string>>& mounted) {
+  static constexpr std::size_t kSmallest = 12;
+  const auto count = answer.count(kSmallest);
+  for (std::uint32_t i = 0; i < count && !answer.failed(); ++i) {
+    const auto device = answer.number<std::uint64_t>();
+    std::string path(answer.text());
+    if (!answer.failed() && mounted.size() < kMostMounted) mounted.emplace(device, std::move(path));
+  }
 }
 
 }  // namespace
@@ -91,6 +128,7 @@ void read_keepers(ShmSnapshot& snapshot) {
   }
   const double boot = boot_time();
   const double ticks = std::max(1.0, static_cast<double>(sysconf(_SC_CLK_TCK)));
+  std::set<std::pair<std::uint64_t, std::string>> mounted;
   ExpendablePass pass("vacate-keepers", pids->size(), [&](std::size_t index, FrameWriter& answer) {
     const auto own_root = ProcDirectory::open_root();  // the child has no descriptor of its parent's
     if (own_root)
@@ -111,8 +149,15 @@ void read_keepers(ShmSnapshot& snapshot) {
     for (std::size_t i = 0; i < snapshot.places.size() && i < kMostShmPlaces; ++i)
       if (((mask >> i) & 1U) != 0) keeper.devices.push_back(snapshot.places[i].device);
     std::sort(keeper.devices.begin(), keeper.devices.end());
+    read_mounted(answer, mounted);
     if (answer.complete()) snapshot.keepers.push_back(std::move(keeper));
   });
+  if (const auto own = root->read("self/mountinfo", kLargestMounts)) {
+    std::vector<std::pair<std::uint64_t, std::string>> here;
+    add_mounted(parse_mounts(*own), snapshot.places, here);
+    mounted.insert(here.begin(), here.end());
+  }
+  snapshot.mounted.assign(mounted.begin(), mounted.end());
   if (missing.empty()) return;
   snapshot.visibility.all_references = false;
   snapshot.visibility.blind_spots.push_back(

@@ -69,6 +69,8 @@ void ShmScanner::look_at_processes(const ProcDirectory& root) {
   const DeviceNodes no_nodes({}, {});
   Walker walker(root, no_nodes, snapshot_.host.pid_namespace, watched);
   if (const auto listed = walker.list_processes(); !listed) blind_.add_unlisted(listed.error());
+  if (walker.result().processes.empty())
+    spots_.push_back({"proc-unlisted", "/proc shows no process at all, not even this one"});
   if (!watched.empty()) {
     std::vector<pid_t> with_memory;
     for (const auto& process : walker.result().processes)
@@ -160,10 +162,14 @@ ShmSnapshot ShmScanner::run() {
   look_at_processes(*root);
   read_locks(*root);
   read_sysv(*root);
-  snapshot_.deleted = find_deleted(snapshot_.places, others_);
+  auto unnamed = find_deleted(snapshot_.places, others_);
+  snapshot_.deleted = std::move(unnamed.deleted);
   for (auto& segment : snapshot_.segments) sort_users(segment.users);
   for (auto& deleted : snapshot_.deleted) sort_users(deleted.users);
   const bool all_listed = spots_.empty();
+  if (!unnamed.complete)
+    spots_.push_back(
+        {"deleted-uncounted", "what deleted files take that are still in use is at least as much as said"});
   blind_.add(spots_);
   snapshot_.visibility = blind_.take();
   snapshot_.visibility.all_references = snapshot_.visibility.all_references && all_listed;

@@ -95,9 +95,15 @@ Json deleted_json(const ShmReport& report, const DeletedShm& entry) {
   return object;
 }
 
+/// Results are in the order of their numbers, as the steps are.
+std::vector<ShmResult>::const_iterator result_of(const ShmReport& report, unsigned n) {
+  const auto at = std::lower_bound(report.results.begin(), report.results.end(), n,
+                                   [](const ShmResult& candidate, unsigned number) { return candidate.n < number; });
+  return at != report.results.end() && at->n == n ? at : report.results.end();
+}
+
 Json result_json(const ShmReport& report, const ShmStep& step) {
-  const auto result = std::find_if(report.results.begin(), report.results.end(),
-                                   [&](const ShmResult& candidate) { return candidate.n == step.n; });
+  const auto result = result_of(report, step.n);
   Json object;
   object["n"] = step.n;
   object["name"] = safe(step.name);
@@ -135,7 +141,8 @@ std::string render_shm_json(const ShmReport& report) {
   Json object;
   object["schema"] = "vacate.shm/1";
   object["verdict"] = describe(report.verdict);
-  object["exit"] = static_cast<int>(exit_code_of(report.verdict));
+  const int code = static_cast<int>(exit_code_of(report.verdict));
+  object["exit"] = report.interrupted_by != 0 ? 128 + report.interrupted_by : code;
   object["time"] = format_rfc3339(snapshot.time);
   object["tmpfs"] = snapshot.places.empty() ? Json(nullptr) : place_json(report, 0);
   object["more_tmpfs"] = Json::array();

@@ -129,10 +129,11 @@ std::string blind_text(const ShmReport& report, const RenderStyle& style) {
   return text;
 }
 
+/// Results are in the order of their numbers.
 const ShmResult* result_of(const ShmReport& report, unsigned n) {
-  for (const auto& result : report.results)
-    if (result.n == n) return &result;
-  return nullptr;
+  const auto at = std::lower_bound(report.results.begin(), report.results.end(), n,
+                                   [](const ShmResult& candidate, unsigned number) { return candidate.n < number; });
+  return at != report.results.end() && at->n == n ? &*at : nullptr;
 }
 
 std::string verdict_sentence(const ShmReport& report, std::size_t removed, Bytes back) {
