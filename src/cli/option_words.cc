@@ -14,7 +14,7 @@ namespace vacate {
 namespace {
 
 /// What CLI11 did not understand, in our words.
-std::string explain_extra(const std::string& extra, std::vector<std::string> names) {
+std::string explain_extra(const std::string& extra, const std::vector<std::string>& names) {
   if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'", printable(extra, 64));
   const std::string name = extra.substr(0, extra.find('='));
   return fmt::format("unknown option '{}'{}", printable(name, 64), suggestion(name, names));
