@@ -65,8 +65,8 @@ struct MapsLine {
 };
 [[nodiscard]] std::optional<MapsLine> parse_maps_line(std::string_view line);
 
-/// The cgroup that tells most: of those that name a container or a batch job the first, else the v2 one unless it is the
-/// root, else that of the v1 hierarchy name=systemd, memory or pids (facts.md 3.5). Empty: none.
+/// The cgroup that tells most: of those that name a container or a batch job the first, else the v2 one unless it is
+/// the root, else that of the v1 hierarchy name=systemd, memory or pids (facts.md 3.5). Empty: none.
 [[nodiscard]] std::string parse_cgroup(std::string_view text);
 
 /// Majors of the character device driver `name` in /proc/devices; a driver can have several.
