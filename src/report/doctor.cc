@@ -171,8 +171,8 @@ Check services(const Snapshot& snapshot) {
 }
 
 Check policy(const DoctorReport& report) {
-  if (report.policy_error)
-    return {"policy", Health::limited, *report.policy_error, "status, free and why do nothing before it is mended",
+  if (!report.policy_error.empty())
+    return {"policy", Health::limited, report.policy_error, "status, free and why do nothing before it is mended",
             "correct the file, or its owner and mode"};
   return {"policy",
           Health::good,

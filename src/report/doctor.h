@@ -28,8 +28,8 @@ struct DoctorReport {
   std::string version;
   MachineFacts facts;
   Snapshot snapshot;
-  std::size_t policy_rules = 0;                  ///< of the machine's own policy file
-  std::optional<std::string> policy_error = {};  ///< why that file stops every command that reads it
+  std::size_t policy_rules = 0;   ///< of the machine's own policy file
+  std::string policy_error = {};  ///< why that file stops every command that reads it; empty: it does not
 };
 
 /// In the order of reading: rights, view, kernel, driver, supervisors, policy.

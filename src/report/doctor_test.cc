@@ -50,7 +50,7 @@ TEST(Doctor, TellsOfAPolicyFileThatStopsTheCommands) {
   EXPECT_NE(check_of(report, "driver").finding.find("answers for 0 GPUs"), std::string::npos);
   report.policy_error = "policy: /etc/vacate/policy.toml:4: unknown key 'exec'";
   EXPECT_EQ(check_of(report, "policy").health, Health::limited);
-  EXPECT_EQ(check_of(report, "policy").finding, *report.policy_error);
+  EXPECT_EQ(check_of(report, "policy").finding, report.policy_error);
 }
 
 TEST(Doctor, WhatCouldNotBeTriedIsNotMissing) {
