@@ -49,7 +49,7 @@ TEST(ParseJobAnswer, OnlySlurmsOwnWordEndsAJob) {
        Unknown::implausible},
       {"a name that holds a record", 0, record("55", "JobName=a\nJobId=55 JobState=FAILED x JobState=RUNNING"),
        Unknown::implausible},
-      {"bytes", 0, std::string("JobId=55 \0\xff\n=\n = \n", 20), Unknown::implausible},
+      {"bytes", 0, std::string("JobId=55 \0\xff\n=\n = \n", 18), Unknown::implausible},
       {"a record from a program that failed", 1, record("55", "JobState=FAILED"), Unknown::failed},
   };
   for (const auto& row : rows) EXPECT_EQ(parse_job_answer("55", {row.exit_code, row.text}), row.exists) << row.what;
