@@ -100,7 +100,7 @@ constexpr std::size_t kHighest = 64;
 class Search {
  public:
   Search(const Census& census, const Origins& origins, const Process& process)
-      : census_(census), origins_(origins), process_(process), origin_(origins.of(process.key.pid)) {
+      : census_(census), process_(process), origin_(origins.of(process.key.pid)) {
     auto steps = kHighest;
     for (const auto* above = census.living(process.ppid); above != nullptr && steps > 0; --steps) {
       ancestors_.push_back(above);
@@ -189,7 +189,6 @@ class Search {
   }
 
   const Census& census_;
-  const Origins& origins_;
   const Process& process_;
   const Origin& origin_;
   std::vector<const Process*> ancestors_;
