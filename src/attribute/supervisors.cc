@@ -79,7 +79,7 @@ Restarts restarts_by_argv(const Process& launcher) {
     if (!word.starts_with("--max-restarts") && !word.starts_with("--max_restarts")) continue;
     const auto equals = word.find('=');
     const Text value = equals != Text::npos  ? word.substr(equals + 1)
-                       : i + 1 < argv.size() ? Text(argv[i + 1])
+                       : i + 1 < argv.size() ? static_cast<Text>(argv[i + 1])
                                              : Text();
     const auto times = parse_unsigned(value);
     if (!times) return Restarts::unknown;
@@ -122,8 +122,8 @@ class Search {
       const auto kind = launcher_kind_of(*above);
       if (!kind) continue;
       const auto words = above->argv.known() && !above->argv->empty() ? base_name(above->argv->front()) : Text();
-      return Supervisor{std::string(*kind), std::string(words.empty() ? Text(above->comm) : words), above->key.pid,
-                        restarts_of(*kind, *above)};
+      return Supervisor{std::string(*kind), std::string(words.empty() ? static_cast<Text>(above->comm) : words),
+                        above->key.pid, restarts_of(*kind, *above)};
     }
     return std::nullopt;
   }
