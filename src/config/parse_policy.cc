@@ -339,7 +339,7 @@ std::string letter_at(std::string_view ascii, const toml::source_position& place
   if (place.line == 0 || place.line > lines.size()) return {};
   const auto line = lines[place.line - 1];
   if (place.column == 0 || place.column > line.size()) return {};
-  static constexpr std::size_t kLongestLetter = 3 * 4;
+  static constexpr std::size_t kLongestLetter = 12;  // four bytes, three characters each
   const auto text = from_ascii(line.substr(place.column - 1, kLongestLetter));
   const auto [point, length] = decode_utf8(text);
   return point < 0x80 ? std::string() : text.substr(0, length);
