@@ -12,7 +12,7 @@
 namespace vacate {
 namespace {
 
-using namespace json;
+using namespace json;  // NOLINT(google-build-using-namespace): the parts of one writer
 
 Json visibility_of(const Visibility& visibility) {
   Json spots = Json::array();

@@ -9,7 +9,7 @@
 namespace vacate {
 namespace {
 
-using namespace json;
+using namespace json;  // NOLINT(google-build-using-namespace): the parts of one writer
 
 std::string_view word_for(ShmKind kind) {
   switch (kind) {

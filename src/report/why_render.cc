@@ -13,7 +13,7 @@
 namespace vacate {
 namespace {
 
-using namespace json;
+using namespace json;  // NOLINT(google-build-using-namespace): the parts of one writer
 
 std::vector<WhyPart> explain(const WhyReport& report, const WhySubject& subject) {
   return subject.gpu ? explain_gpu(report, subject) : explain_process(report, subject);
