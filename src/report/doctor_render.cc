@@ -47,7 +47,7 @@ std::string render_doctor_text(const DoctorReport& report, const RenderStyle& st
 }
 
 std::string render_doctor_json(const DoctorReport& report) {
-  using namespace json;
+  using namespace json;  // NOLINT(google-build-using-namespace): the parts of one writer
   Json object;
   object["schema"] = "vacate.doctor/1";
   object["version"] = safe(report.version);
