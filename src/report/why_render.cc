@@ -29,7 +29,7 @@ std::string_view heading(const std::string& topic) {
                                                                     {"frees", "what would free it"},
                                                                     {"does-not-free", "what would not"}});
   const auto* at = std::find_if(kHeadings.begin(), kHeadings.end(), [&](const auto& h) { return h.first == topic; });
-  return at == kHeadings.end() ? std::string_view(topic) : at->second;
+  return at == kHeadings.end() ? static_cast<std::string_view>(topic) : at->second;
 }
 
 std::string answer_text(const std::vector<WhyPart>& parts, const RenderStyle& style) {
