@@ -86,6 +86,16 @@ void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& 
   app.add_option(name, values)->allow_extra_args(false);
 }
 
+void add_help(CLI::App& app, bool& help) {
+  app.set_help_flag();
+  app.allow_extras();
+  add_switch(app, "-h,--help", help);
+}
+
+void add_value(CLI::App& app, const std::string& name, std::optional<std::string>& value) {
+  app.add_option(name, value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
 void add_switch(CLI::App& app, const std::string& name, bool& value) {
   app.add_flag(name, value)->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }

@@ -14,9 +14,13 @@
 
 namespace vacate {
 
+/// What every command has: --help as a switch of its own, and the rest left over for parse_words() to explain.
+void add_help(CLI::App& app, bool& help);
 /// An option that may be given several times.
 void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& values);
 void add_switch(CLI::App& app, const std::string& name, bool& value);
+/// An option of one value: the last that is given counts.
+void add_value(CLI::App& app, const std::string& name, std::optional<std::string>& value);
 
 /// Long names of every option of `app`, with their dashes.
 [[nodiscard]] std::vector<std::string> names_of(const CLI::App& app);

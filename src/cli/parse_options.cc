@@ -26,72 +26,44 @@ struct Words {
   std::vector<std::string> operands;
 };
 
-void add_policy_file(CLI::App& app, Words& words) {
-  app.add_option("--policy", words.policy)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-void add_common(CLI::App& app, Words& words) {
-  app.set_help_flag();
-  app.allow_extras();
-  add_switch(app, "-h,--help", words.help);
+/// What status, free and why have in common.
+void add_selectors(CLI::App& app, Words& words) {
+  add_help(app, words.help);
   add_switch(app, "--json", words.json);
   add_list(app, "--gpu", words.gpus);
   add_list(app, "--pid", words.pids);
   add_list(app, "--user", words.users);
-  add_policy_file(app, words);
-}
-
-void add_places(CLI::App& app, Words& words) {
+  add_value(app, "--policy", words.policy);
   add_list(app, "--unit", words.units);
   add_list(app, "--container", words.containers);
   add_list(app, "--job", words.jobs);
   add_list(app, "--cgroup", words.cgroups);
-}
-
-void add_replay(CLI::App& app, Words& words) {
-  app.add_option("--replay", words.replay)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_value(app, "--replay", words.replay);
 }
 
 void add_why(CLI::App& app, Words& words) {
-  app.set_help_flag();
-  app.allow_extras();
-  add_switch(app, "-h,--help", words.help);
-  add_switch(app, "--json", words.json);
-  add_list(app, "--gpu", words.gpus);
-  add_list(app, "--pid", words.pids);
-  add_list(app, "--user", words.users);
-  add_places(app, words);
-  add_replay(app, words);
-  add_policy_file(app, words);
+  add_selectors(app, words);
   app.add_option("SUBJECT", words.operands)->expected(0, -1);
 }
 
 void add_doctor(CLI::App& app, Words& words) {
-  app.set_help_flag();
-  app.allow_extras();
-  add_switch(app, "-h,--help", words.help);
+  add_help(app, words.help);
   add_switch(app, "--json", words.json);
 }
 
 void add_record(CLI::App& app, Words& words) {
-  app.set_help_flag();
-  app.allow_extras();
-  add_switch(app, "-h,--help", words.help);
+  add_help(app, words.help);
   add_switch(app, "--redact", words.redact);
   app.add_option("FILE", words.operands)->expected(0, -1);
 }
 
 void add_status(CLI::App& app, Words& words) {
-  add_common(app, words);
-  add_places(app, words);
-  add_replay(app, words);
+  add_selectors(app, words);
   add_switch(app, "--watch", words.watch);
 }
 
 void add_free(CLI::App& app, Words& words) {
-  add_common(app, words);
-  add_places(app, words);
-  add_replay(app, words);
+  add_selectors(app, words);
   add_switch(app, "--leftovers", words.leftovers);
   add_switch(app, "--unsure", words.unsure);
   add_switch(app, "--all", words.all);
@@ -101,8 +73,8 @@ void add_free(CLI::App& app, Words& words) {
   add_switch(app, "--keep-shm", words.keep_shm);
   add_switch(app, "--quiet", words.quiet);
   add_list(app, "--even", words.even);
-  app.add_option("--grace", words.grace)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("--timeout", words.timeout)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_value(app, "--grace", words.grace);
+  add_value(app, "--timeout", words.timeout);
 }
 
 /// Those of all selectors. Control groups and the names of units may have commas, but then they cannot be told from

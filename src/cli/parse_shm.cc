@@ -22,9 +22,7 @@ struct ShmWords {
 };
 
 void add_shm_list(CLI::App& app, ShmWords& words) {
-  app.set_help_flag();
-  app.allow_extras();
-  add_switch(app, "-h,--help", words.help);
+  add_help(app, words.help);
   add_switch(app, "--json", words.json);
   add_list(app, "--path", words.paths);
 }
@@ -36,7 +34,7 @@ void add_shm_clean(CLI::App& app, ShmWords& words) {
   add_switch(app, "--sysv", words.sysv);
   add_switch(app, "--assume-private", words.assume_private);
   add_list(app, "--family", words.families);
-  app.add_option("--older-than", words.older_than)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_value(app, "--older-than", words.older_than);
 }
 
 /// An option of `clean` given to a mere list.
