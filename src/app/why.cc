@@ -12,7 +12,8 @@
 namespace vacate {
 namespace {
 
-WhySubject about_process(const ProcessSelector& wanted, const WhyReport& report) {
+/// `usual`: what `free` does by default, whomever is asked about.
+WhySubject about_process(const ProcessSelector& wanted, const WhyReport& report, const Plan& usual) {
   WhySubject subject;
   subject.process = wanted;
   const auto* process = report.snapshot.find(wanted.pid);
@@ -21,8 +22,8 @@ WhySubject about_process(const ProcessSelector& wanted, const WhyReport& report)
     subject.protection = protection_of(*process, report.snapshot);
     return subject;
   }
+  subject.usual = usual;
   FreeRequest request;
-  subject.usual = plan_free(report.snapshot, report.attribution, request).value_or(Plan{});
   request.selection.pids = {wanted};
   if (auto plan = plan_free(report.snapshot, report.attribution, request)) {
     subject.asked = std::move(*plan);
@@ -50,12 +51,13 @@ Result<WhyReport> report_why(Look look, const WhyQuestion& question) {
   WhyReport report{std::string(kVersion), std::move(look.scan.snapshot), std::move(look.attribution), {}};
   const auto gpus = resolve_gpus(question.gpu_words, report.snapshot.gpus);
   if (!gpus) return gpus.error();
-  for (const auto& process : question.processes) report.subjects.push_back(about_process(process, report));
+  const auto usual = plan_free(report.snapshot, report.attribution, FreeRequest{}).value_or(Plan{});
+  for (const auto& process : question.processes) report.subjects.push_back(about_process(process, report, usual));
   if (is_narrowing(question.narrowing)) {
     if (auto checked = check_narrowing(report.snapshot, question.narrowing); !checked) return checked.error();
     for (const auto& holder : report.attribution.holders)
       if (is_selected(holder, report.snapshot, question.narrowing))
-        report.subjects.push_back(about_process({holder.key.pid, holder.key.start_ticks}, report));
+        report.subjects.push_back(about_process({holder.key.pid, holder.key.start_ticks}, report, usual));
   }
   for (const auto index : *gpus) report.subjects.push_back(about_gpu(index, report));
   if (report.subjects.empty()) return Error{ErrorCode::malformed, "nobody who was named holds a GPU"};
