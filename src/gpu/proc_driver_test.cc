@@ -13,6 +13,7 @@
 #include <iostream>
 
 #include "base/unique_fd.h"
+#include "os/test_mounts.h"
 
 namespace vacate {
 namespace {
@@ -93,20 +94,7 @@ TEST(ParseGpuInformation, AnExcludedGpuIsNone) {
 
 /// Runs `check` where /proc/driver is an empty folder of its own.
 void in_empty_proc_driver(const std::function<void()>& check) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root for a mount namespace";
-  const pid_t pid = fork();
-  if (pid == 0) {
-    const bool made = unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                      mount("tmpfs", "/proc/driver", "tmpfs", 0, nullptr) == 0;
-    if (!made) _exit(77);
-    check();
-    std::cout << std::flush;
-    _exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mount namespace here";
-  EXPECT_EQ(status, 0);
+  testing::in_mount_namespace([] { return mount("tmpfs", "/proc/driver", "tmpfs", 0, nullptr) == 0; }, check);
 }
 
 void write_file(const std::string& path, std::string_view text) {

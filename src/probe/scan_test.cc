@@ -20,6 +20,7 @@
 #include <iostream>
 
 #include "os/procfs.h"
+#include "os/test_mounts.h"
 #include "probe/probe.h"
 
 namespace vacate {
@@ -65,7 +66,6 @@ class Children {
 };
 
 bool make_dev() {
-  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
   if (mount("tmpfs", "/dev", "tmpfs", 0, nullptr) != 0) return false;
   for (const char* name : {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia-uvm"}) {
     const UniqueFd node(open(name, O_CREAT | O_RDWR | O_CLOEXEC, 0666));
@@ -77,20 +77,7 @@ bool make_dev() {
 }
 
 /// Runs `check` in a process of its own with such a /dev.
-void in_machine(const std::function<void()>& check) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root for a mount namespace";
-  const pid_t pid = fork();
-  if (pid == 0) {
-    if (!make_dev()) _exit(77);
-    check();
-    std::cout << std::flush;
-    _exit(::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "no mount namespace here";
-  EXPECT_EQ(status, 0);
-}
+void in_machine(const std::function<void()>& check) { testing::in_mount_namespace(make_dev, check); }
 
 Scan scan() {
   auto driver = DriverSession::start();

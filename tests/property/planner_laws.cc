@@ -10,6 +10,7 @@
 
 #include "any_machine.h"
 #include "attribute/attribute.h"
+#include "laws.h"
 #include "plan/plan_free.h"
 
 namespace {
@@ -383,11 +384,7 @@ void a_later_round_asks_nobody_twice() {
 }  // namespace
 
 int main() {
-  struct Law {
-    const char* name;
-    void (*check)();
-  };
-  const Law laws[] = {
+  return vacate::check_all({
       {"never vacate's own chain, pid 1, kernel threads", never_own_chain_nor_pid_one_nor_kernel_threads},
       {"protected ones only by name, absolute ones never", protected_ones_only_by_name},
       {"every signal is for a holder or its relative, and cites evidence",
@@ -407,8 +404,5 @@ int main() {
       {"a silent manager never makes a leftover", a_manager_that_is_silent_never_makes_a_leftover},
       {"hints make nobody a holder nor a leftover", hints_make_nobody_a_holder_nor_a_leftover},
       {"a later round asks nobody twice", a_later_round_asks_nobody_twice},
-  };
-  bool all = true;
-  for (const auto& law : laws) all = rc::check(law.name, law.check) && all;
-  return all ? 0 : 1;
+  });
 }

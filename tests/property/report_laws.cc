@@ -8,6 +8,7 @@
 #include "any_machine.h"
 #include "attribute/attribute.h"
 #include "base/text.h"
+#include "laws.h"
 #include "plan/plan_free.h"
 #include "report/free.h"
 #include "report/status.h"
@@ -123,18 +124,11 @@ void unknown_is_null() {
 }  // namespace
 
 int main() {
-  struct Law {
-    const char* name;
-    void (*check)();
-  };
-  const Law laws[] = {
+  return vacate::check_all({
       {"the same machine gives the same bytes", same_machine_same_bytes},
       {"text is lines that no terminal obeys", text_is_lines_that_no_terminal_obeys},
       {"a title costs no more than a line", a_title_costs_no_more_than_a_line},
       {"JSON is valid whatever the names", json_is_valid_whatever_the_names},
       {"unknown is null", unknown_is_null},
-  };
-  bool all = true;
-  for (const auto& law : laws) all = rc::check(law.name, law.check) && all;
-  return all ? 0 : 1;
+  });
 }

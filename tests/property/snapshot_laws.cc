@@ -7,6 +7,7 @@
 #include "any_machine.h"
 #include "app/redact.h"
 #include "attribute/attribute.h"
+#include "laws.h"
 #include "plan/plan_free.h"
 #include "report/snapshot_json.h"
 
@@ -218,18 +219,11 @@ void redaction_is_stable_and_leaves_nothing_private() {
 }  // namespace
 
 int main() {
-  struct Law {
-    const char* name;
-    void (*check)();
-  };
-  const Law laws[] = {
+  return vacate::check_all({
       {"a recording comes back bit for bit", it_comes_back_bit_for_bit},
       {"the same snapshot gives the same bytes", same_snapshot_same_bytes},
       {"a damaged recording is refused or goes through every pure stage", damage_is_survived},
       {"redaction changes no standing and no plan", redaction_changes_no_decision},
       {"redaction is stable and leaves nothing private", redaction_is_stable_and_leaves_nothing_private},
-  };
-  bool all = true;
-  for (const auto& law : laws) all = rc::check(law.name, law.check) && all;
-  return all ? 0 : 1;
+  });
 }
