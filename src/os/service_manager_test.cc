@@ -14,6 +14,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/unique_fd.h"
+#include "os/system_calls.h"
+
 namespace vacate {
 namespace {
 
@@ -120,7 +123,8 @@ class FakeBus {
   FakeBus(const FakeBus&) = delete;
   FakeBus& operator=(const FakeBus&) = delete;
   ~FakeBus() {
-    (void)kill(server_, SIGKILL);
+    const UniqueFd server(open_pidfd(server_));
+    EXPECT_EQ(signal_pidfd(server.get(), SIGKILL), 0);
     (void)waitpid(server_, nullptr, 0);
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
