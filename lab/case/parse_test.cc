@@ -331,7 +331,6 @@ TEST(ReadCase, SaysWhichFileIsNotThere) {
   EXPECT_EQ(result.error().message, "/nowhere/x.toml: No such file or directory");
 }
 
-/// The cases of the repository are found from this source file; there is nothing to configure.
 TEST(ReadCase, EveryCaseOfTheRepositoryParses) {
   const auto folder = std::filesystem::path(VACATE_SOURCE_FOLDER) / "tests" / "cases";
   int count = 0;
