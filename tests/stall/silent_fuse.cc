@@ -29,6 +29,7 @@ constexpr double kForLong = 3600;  // seconds that the kernel may remember what 
 enum Inode : fuse_ino_t { kRoot = 1, kData, kProgram, kHang };
 constexpr std::array<const char*, 5> kNames = {"", "/", "data", "program", "hang"};
 
+int g_reached = -1;  // NOLINT: where the server tells of a read of `hang`
 int g_program = -1;  // NOLINT: what `program` is read from; libfuse hands callbacks no more than a pointer
 
 bool fill(fuse_ino_t inode, struct stat& status) {
@@ -69,7 +70,10 @@ void do_open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
 }
 
 void do_read(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info*) {
-  if (inode == kHang) return;  // taken and never answered: who waits for it cannot even be killed
+  if (inode == kHang) {
+    (void)!write(g_reached, "x", 1);
+    return;  // taken and never answered: who waits for it cannot even be killed
+  }
   std::vector<char> bytes(size);
   ssize_t length = std::clamp<off_t>(kDataSize - offset, 0, static_cast<off_t>(size));
   if (inode == kProgram) length = pread(g_program, bytes.data(), size, offset);
@@ -100,8 +104,19 @@ void do_flush(fuse_req_t request, fuse_ino_t inode, fuse_file_info*) {
 
 }  // namespace
 
-SilentFuse::SilentFuse(const std::string& mount_point, const std::string& program) : server_(fork()) {
-  if (server_ == 0) serve(mount_point, program);
+SilentFuse::SilentFuse(const std::string& mount_point, const std::string& program) {
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    problem_ = "no pipe";
+    return;
+  }
+  taken_ = UniqueFd(ends[0]);
+  reached_ = UniqueFd(ends[1]);
+  server_ = fork();
+  if (server_ == 0) {
+    g_reached = reached_.get();
+    serve(mount_point, program);
+  }
   const std::string probe = mount_point + "/data";
   for (int i = 0; i < 500; ++i) {
     if (access(probe.c_str(), R_OK) == 0) return;
@@ -124,6 +139,11 @@ void SilentFuse::fall_silent() {
   if (const auto ref = ProcessRef::open(server_)) (void)ref->send_signal(SIGSTOP);
   siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(server_), &info, WSTOPPED);
+}
+
+void SilentFuse::wait_for_reader() const {
+  char byte = 0;
+  (void)!read(taken_.get(), &byte, 1);
 }
 
 }  // namespace vacate

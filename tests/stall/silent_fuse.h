@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "base/unique_fd.h"
+
 namespace vacate {
 
 /// Mounted at a folder, served by a child process. Files: `data` (1 MiB of zeros), `program` (a copy of a program), and
@@ -24,8 +26,11 @@ class SilentFuse {
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// From now on nothing is answered at all.
   void fall_silent();
+  /// Until somebody's read of `hang` has reached the server. One that is still queued ends with its reader instead.
+  void wait_for_reader() const;
 
  private:
+  UniqueFd taken_, reached_;  ///< a pipe: a byte for each read of `hang` that the server has taken
   pid_t server_ = -1;
   std::string problem_;
 };

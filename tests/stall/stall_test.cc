@@ -163,8 +163,9 @@ TEST(Stall, NothingOnADeadFileSystemHoldsTheScanUp) {
 
 TEST(Stall, WhoWaitsForItIsStuckInIt) {
   if (access(kPython, X_OK) != 0) GTEST_SKIP() << "needs python3";
-  in_machine([](SilentFuse&) {
+  in_machine([](SilentFuse& files) {
     const Python stuck("import os\nf=os.open('/mnt/hang',os.O_RDONLY)\nos.write(1,b'x')\nos.read(f,10)\n");
+    files.wait_for_reader();
     ASSERT_TRUE(waits_in(stuck.pid, "request_wait_answer"));
     // Only now that it has been asked to end does it wait uninterruptibly.
     ASSERT_TRUE(ProcessRef::open(stuck.pid)->send_signal(SIGKILL));
@@ -182,10 +183,11 @@ TEST(Stall, WhoWaitsForItIsStuckInIt) {
 
 TEST(Stall, AThreadThatIsStuckKeepsAnEndedProcess) {
   if (access(kPython, X_OK) != 0) GTEST_SKIP() << "needs python3";
-  in_machine([](SilentFuse&) {
+  in_machine([](SilentFuse& files) {
     const Python stuck(
         "import os,threading,time\nf=os.open('/mnt/hang',os.O_RDONLY)\n"
         "threading.Thread(target=lambda:(os.write(1,b'x'),os.read(f,10))).start()\ntime.sleep(300)\n");
+    files.wait_for_reader();
     pid_t thread = 0;
     const auto tasks = ProcDirectory::open_root()->open(stuck.pid)->open("task");
     DirectoryReader reader;
