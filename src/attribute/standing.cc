@@ -81,18 +81,12 @@ void Standings::hear_origins() {
     const auto* process = census_->living(top);
     if (process == nullptr || verdict.owned || process->cgroup.empty()) continue;
     auto said = testimony_of(*census_, *groups_, *origins_, *process);
-    if (said.is_main) {
-      // What the service manager runs is its own, whatever its pipes and its command line look like.
-      verdict.owned = std::move(said.lives);
-      verdict.adopted = false;
-      owned_by_.emplace(*groups_->group_of(top), top);
-      continue;
-    }
     if (said.left_by_service && verdict.set_up_to_stay) {
       // Some services leave servers of their users behind on purpose (KillMode=process): not enough against one.
       said.open.push_back(std::move(said.gone.front()));
       said.gone.erase(said.gone.begin());
     }
+    verdict.may_be_main = said.may_be_main;
     verdict.proofs = std::move(said.gone);
     verdict.kept = std::move(said.lives);
     verdict.keeper = said.keeper;
@@ -102,11 +96,11 @@ void Standings::hear_origins() {
 
 // Test 3. A pipe may be held by siblings that inherited the dead parent's end: proof spreads from the last child to the
 // first (facts.md 3.7), so go round until nothing is added. Proofs only ever add up, hence one result whatever the
-// order.
+// order. What the service manager runs, or may run, is its own, whatever its pipes and its command line look like.
 void Standings::collect_proofs() {
   for (auto& [top, verdict] : verdicts_) {
     const auto* process = census_->living(top);
-    if (process == nullptr || !verdict.adopted) continue;
+    if (process == nullptr || !verdict.adopted || verdict.may_be_main) continue;
     if (auto proof = dead_named_parent_proof(*process)) verdict.proofs.push_back(std::move(*proof));
     if (auto proof = dead_opener_proof(*census_, *charges_, *process)) verdict.proofs.push_back(std::move(*proof));
   }
@@ -115,7 +109,7 @@ void Standings::collect_proofs() {
     changed = false;
     for (auto& [top, verdict] : verdicts_) {
       // A server that was set up to outlive its launcher has outlived a pipe to it too.
-      if (!verdict.adopted || verdict.set_up_to_stay || by_pipe.contains(top)) continue;
+      if (!verdict.adopted || verdict.may_be_main || verdict.set_up_to_stay || by_pipe.contains(top)) continue;
       const auto group = *groups_->group_of(top);
       const auto proof = broken_pipe_proof(*census_, *census_->living(top),
                                            [&](pid_t other) { return counts_as_leftover(other, group); });

@@ -21,6 +21,7 @@ struct TopmostVerdict {
   std::optional<std::string> owned;  ///< test 2: somebody lives who started it
   std::optional<pid_t> owner;        ///< that somebody, where it can be seen
   bool adopted = false;
+  bool may_be_main = false;                   ///< of its service: only what is said of that proves anything
   std::vector<std::string> proofs;            ///< test 3: of its owner's death; empty: none
   std::optional<std::string> set_up_to_stay;  ///< test 4: a server that listens
   std::optional<std::string> kept;            ///< test 4: its service, job or container lives

@@ -152,6 +152,7 @@ class TestMachine {
     Snapshot snapshot;
     snapshot.host = {"boot", "6.1", "lab", kNamespace, true};
     snapshot.driver.state = DriverState::ok;
+    snapshot.services.answered = false;  // none runs, until a test says what one told
     snapshot.shells = {"/bin/sh", "/bin/bash", "/usr/bin/bash"};
     add_nodes_and_gpus(snapshot);
     for (const auto& [pid, process] : processes_) snapshot.processes.push_back(with_pipes(process));

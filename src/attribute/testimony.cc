@@ -52,6 +52,7 @@ class Witness {
     const auto* unit = find_by(manager.units, &ServiceUnit::name, *origin_.service);
     if (unit == nullptr) {
       said_.open.push_back(fmt::format("its service {} could not be asked about", *origin_.service));
+      said_.may_be_main = !manager.answered.known() || *manager.answered;  // where no manager runs, nobody is
     } else if (unit->active_state == "inactive" || unit->active_state == "failed") {
       left_over(fmt::format("its service {} is {}", unit->name, unit->active_state));
     } else if (unit->main_pid == 0) {
@@ -73,7 +74,7 @@ class Witness {
     const bool is_running = unit.active_state != "deactivating" && unit.active_state != "maintenance";
     if (unit.main_pid == top_.key.pid) {
       if (is_running) live(fmt::format("it is the main process of its service {}", unit.name), unit.main_pid);
-      said_.is_main = is_running;
+      said_.may_be_main = is_running;
     } else if (groups_.group_of(unit.main_pid) == groups_.group_of(top_.key.pid)) {
       if (is_running)
         live(fmt::format("the main process {} of its service {} is in its group", unit.main_pid, unit.name),

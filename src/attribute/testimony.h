@@ -18,9 +18,10 @@ struct Testimony {
   std::vector<std::string> gone;     ///< proofs that its owner is: sentences
   std::optional<std::string> lives;  ///< that somebody still owns it
   bool left_by_service = false;      ///< the first of `gone` is by its service
-  bool is_main = false;              ///< it is itself the main process of a service that runs
-  std::optional<pid_t> keeper;       ///< the main process or first process that `lives` speaks of, if there is one
-  std::vector<std::string> open;     ///< what could not be told and would decide it
+  /// It is the main process of a service that runs, or nobody said which process that is.
+  bool may_be_main = false;
+  std::optional<pid_t> keeper;    ///< the main process or first process that `lives` speaks of, if there is one
+  std::vector<std::string> open;  ///< what could not be told and would decide it
 };
 
 /// Of a topmost member of a group. A unit whose main process is in the group is not one that left the group over.

@@ -101,6 +101,12 @@ TEST(ServiceTestimony, TheMainProcessOfAServiceThatRunsIsItsOwnWhateverElseItLoo
   answer(scan, {"llm.service", "active", "running", pid, "always"});
   EXPECT_EQ(verdict(scan, pid).standing, Standing::live);
   EXPECT_TRUE(says(verdict(scan, pid), "main process of its service"));
+  for (const Reading<bool>& answered : {Reading<bool>(Unknown::timed_out), Reading<bool>(true)}) {
+    scan.services.units.clear();
+    scan.services.answered = answered;
+    EXPECT_EQ(verdict(scan, pid).standing, Standing::unsure) << "nobody said that it is not";
+    EXPECT_TRUE(says(verdict(scan, pid), "could not be asked about"));
+  }
 }
 
 TEST(ServiceTestimony, ServersOfUsersThatAServiceLeftBehindStay) {
