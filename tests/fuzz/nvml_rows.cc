@@ -94,7 +94,8 @@ Call take_call(Input& input) {
 
 Row take_row(Input& input) {
   Row row;
-  row.pid = input.number<std::uint32_t>();
+  // No kernel gives a pid above this; the bytes of a buffer that nobody wrote would make one.
+  row.pid = input.number<std::uint32_t>() & 0x7FFFFFFFU;
   row.memory = input.flag() ? input.number<std::uint64_t>() % (kMostMemory + 1) : nvml::kNotAvailable;
   if (input.flag()) row.gpu_instance = input.number<std::uint8_t>() % 64;
   if (input.flag()) row.compute_instance = input.number<std::uint8_t>() % 64;
