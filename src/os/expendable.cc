@@ -17,6 +17,7 @@ namespace vacate {
 namespace {
 
 constexpr int kChildChannel = 3;
+constexpr int kChildShared = 4;
 
 void restore_signals() noexcept {
   for (int number = 1; number <= SIGRTMAX; ++number) {
@@ -29,26 +30,37 @@ void restore_signals() noexcept {
   (void)sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void close_all_but_channel() noexcept {
+/// Closes everything from `first` on, and what the caller has as its standard streams.
+void close_all_from(int first) noexcept {
   static constexpr int kMostDescriptors = 65536;
-  if (close_descriptors_from(kChildChannel + 1) != 0) {  // before 5.9
-    for (int fd = kChildChannel + 1; fd < kMostDescriptors; ++fd) (void)close(fd);
+  if (close_descriptors_from(static_cast<unsigned>(first)) != 0) {  // before 5.9
+    for (int fd = first; fd < kMostDescriptors; ++fd) (void)close(fd);
   }
   for (int fd = 0; fd < kChildChannel; ++fd) (void)close(fd);
   // The lowest free numbers are 0, 1, 2 now.
   for (int fd = 0; fd < kChildChannel; ++fd) (void)!::open("/dev/null", O_RDWR);
 }
 
-[[noreturn]] void run_child(pid_t parent, int channel, const char* name, const std::function<int(int)>& work) {
+/// Puts both at their numbers, `shared` only if there is one. Copies above both first: each may lie where the other
+/// belongs.
+bool arrange(int channel, int shared) noexcept {
+  const int copy = shared < 0 ? -1 : fcntl(shared, F_DUPFD_CLOEXEC, kChildShared + 1);
+  if (shared >= 0 && copy < 0) return false;
+  if (channel != kChildChannel && dup2(channel, kChildChannel) < 0) return false;
+  return copy < 0 || dup2(copy, kChildShared) >= 0;
+}
+
+[[noreturn]] void run_child(pid_t parent, int channel, int shared, const char* name,
+                            const std::function<int(int, int)>& work) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);  // it died before the line above could see it
   (void)prctl(PR_SET_NAME, name);
   restore_signals();
   (void)setsid();
   (void)!chdir("/");
-  if (channel != kChildChannel && dup2(channel, kChildChannel) < 0) _exit(1);
-  close_all_but_channel();
-  _exit(work(kChildChannel));
+  if (!arrange(channel, shared)) _exit(1);
+  close_all_from(shared < 0 ? kChildShared : kChildShared + 1);
+  _exit(work(kChildChannel, shared < 0 ? -1 : kChildShared));
 }
 
 Result<void> wait_for(int fd, short events, Deadline deadline) {
@@ -64,6 +76,10 @@ Result<void> wait_for(int fd, short events, Deadline deadline) {
 }  // namespace
 
 Result<Expendable> Expendable::start(const char* name, const std::function<int(int)>& work) {
+  return start_with(name, -1, [&work](int channel, int) { return work(channel); });
+}
+
+Result<Expendable> Expendable::start_with(const char* name, int shared, const std::function<int(int, int)>& work) {
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return system_error("socketpair");
   UniqueFd ours(ends[0]);
@@ -71,7 +87,7 @@ Result<Expendable> Expendable::start(const char* name, const std::function<int(i
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) return system_error("fork");
-  if (child == 0) run_child(parent, theirs.get(), name, work);
+  if (child == 0) run_child(parent, theirs.get(), shared, name, work);
   theirs.reset();
   // Our child and not reaped yet: the number cannot be another process's.
   UniqueFd pidfd(open_pidfd(child));

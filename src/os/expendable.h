@@ -22,6 +22,10 @@ class Expendable {
   /// nothing blocked, a session of its own (a terminal's ^C is for the caller), "/" as directory, /dev/null as standard
   /// streams. `name`: its comm, 15 bytes.
   [[nodiscard]] static Result<Expendable> start(const char* name, const std::function<int(int channel)>& work);
+  /// The same with one descriptor of the caller's beside the channel. Nothing that others wait on the end of: a child
+  /// that is stuck keeps it.
+  [[nodiscard]] static Result<Expendable> start_with(const char* name, int shared,
+                                                     const std::function<int(int channel, int shared)>& work);
 
   Expendable(Expendable&& other) noexcept;
   Expendable& operator=(Expendable&& other) noexcept;
@@ -29,6 +33,8 @@ class Expendable {
 
   /// -1 once it has been reaped or abandoned.
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// For poll(2): readable when the child has said something or closed its end.
+  [[nodiscard]] int descriptor() const noexcept { return channel_.get(); }
 
   /// Next bytes from the child, at least one, at most `size`; 0: it closed its end. timed_out past the deadline.
   [[nodiscard]] Result<std::size_t> read_some(char* buffer, std::size_t size, Deadline deadline);
