@@ -68,6 +68,7 @@ class Actor {
   void fork_requested();
   void fork_copies();
   void take_final_state();
+  void obey_control_daemon();
   [[nodiscard]] Slot& mine() const noexcept { return board_.slot(index_); }
   void must(Result<void> done) const {
     if (!done) board_.fail(index_, done.error().message);
@@ -235,6 +236,16 @@ void Actor::take_final_state() {
   }
 }
 
+/// Its MPS server has ended its contexts. The driver knows of it when this is done, which is when the daemon is told.
+void Actor::obey_control_daemon() {
+  const MpsOrder order = mine().mps.load();
+  if (order != MpsOrder::end_contexts && order != MpsOrder::end_contexts_and_exit) return;
+  must(holdings_.end_mps_contexts());
+  mine().mps.store(MpsOrder::done);
+  board_.announce();
+  if (order == MpsOrder::end_contexts_and_exit) _exit(1);  // as a program does whose calls fail from now on
+}
+
 void Actor::live() {
   for (;;) {
     const std::uint32_t seen = mine().word.load();
@@ -243,6 +254,7 @@ void Actor::live() {
     fork_copies();
     fork_requested();
     serve_exports(board_, index_, [this](const HoldPlan& hold) { return holdings_.make_export(hold); });
+    obey_control_daemon();
     if (!turned_ && mine().turn.load() != 0) take_final_state();
     if (plan_.state == FinalState::spinning && turned_ && !end_) continue;
     futex_wait(mine().word, seen, end_.value_or(Deadline::never()));

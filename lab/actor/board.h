@@ -40,6 +40,9 @@ enum class Phase : std::uint32_t {
   failed,     ///< it could not: see `error`
 };
 
+/// What the control daemon's stand-in wants of a client.
+enum class MpsOrder : std::uint32_t { none, end_contexts, end_contexts_and_exit, done };
+
 struct Slot {
   FutexWord word;  ///< its process has something to look at
   std::atomic<Phase> phase;
@@ -52,6 +55,7 @@ struct Slot {
   std::atomic<std::uint32_t> exporter;
   std::atomic<std::uint32_t> import_hold;
   std::atomic<std::uint32_t> go;         ///< command: exec now
+  std::atomic<MpsOrder> mps;             ///< what is to become of its MPS contexts
   std::atomic<std::int32_t> pid;         ///< in the machine; 0 before. In a child pid namespace others find it out
   std::atomic<std::int32_t> parent_pid;  ///< in its own pid namespace, as the next one
   std::atomic<std::int32_t> own_pid;     ///< written by the process itself

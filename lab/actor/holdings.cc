@@ -185,6 +185,7 @@ Result<void> Holdings::place(HeldClient& client, Place where) {
 Result<void> Holdings::acquire(const HoldPlan& plan) {
   if (plan.kind == HoldKind::inherited || plan.kind == HoldKind::exported) return {};
   HeldClient client;
+  client.plan = plan;
   if (auto opened = open_for(client, plan); !opened) return opened;
   if (auto grown = add_duplicates({&client}, plan.count); !grown) return grown;
   if (auto placed = place(client, plan.place); !placed) return placed;
@@ -243,6 +244,19 @@ Result<UniqueFd> Holdings::make_export(const HoldPlan& plan) const {
     if (ioctl(client.nodes.front().fd.get(), kRegister, &request) != 0) return system_error("exporting a client");
   }
   return std::move(client.nodes.front().fd);
+}
+
+Result<void> Holdings::end_mps_contexts() {
+  for (HeldClient& client : clients_) {
+    if (client.plan.kind != HoldKind::client || client.plan.list != ListKind::mps) continue;
+    HoldPlan files = client.plan;
+    files.kind = HoldKind::files;
+    HeldClient rest;
+    rest.plan = files;
+    if (auto opened = open_for(rest, files); !opened) return opened;
+    client = std::move(rest);
+  }
+  return {};
 }
 
 int Holdings::any_descriptor() const noexcept {

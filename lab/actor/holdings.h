@@ -26,6 +26,7 @@ struct Mapping {
 
 /// References that came from one entry of `holds`.
 struct HeldClient {
+  HoldPlan plan;  ///< of one that it made itself
   std::vector<NodeRef> nodes;
   std::vector<Mapping> mappings;
 };
@@ -41,6 +42,8 @@ class Holdings {
   /// A control file for somebody else: memory of its own that is charged to no process, or, where `plan` has none, an
   /// import of every client of this process (facts.md 2.2.6).
   [[nodiscard]] vacate::Result<vacate::UniqueFd> make_export(const HoldPlan& plan) const;
+  /// Ends its MPS contexts: their memory goes, and of their device files new ones without a context stay open.
+  [[nodiscard]] vacate::Result<void> end_mps_contexts();
   /// Some open device file, -1 if there is none. Owned by this.
   [[nodiscard]] int any_descriptor() const noexcept;
   /// A listening TCP socket on loopback.

@@ -144,6 +144,17 @@ struct UnitSpec {
   Position at;
 };
 
+/// An MPS control daemon that answers.
+struct MpsSpec {
+  std::string control;               ///< actor that is the daemon: it answers while that lives
+  std::string server;                ///< actor
+  std::vector<std::string> clients;  ///< actors that it lists while they have an "mps" context
+  bool silent = false;               ///< takes questions and answers none
+  bool refuses = false;              ///< lists clients and ends none
+  bool clients_exit = true;          ///< what a client does whose context was ended
+  Position at;
+};
+
 struct ShmSpec {
   std::string name;  ///< file below /dev/shm; ignored with `sysv`
   Mib size = 1;
@@ -261,6 +272,7 @@ struct Case {
   DriverSpec driver;
   std::vector<ActorSpec> actors;
   std::vector<UnitSpec> units;
+  std::vector<MpsSpec> mps;
   std::vector<ShmSpec> shms;
   std::vector<Step> steps;
 

@@ -271,7 +271,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Services, BadCase,
-    ::testing::Values(Bad{"UnitName", kA + "[[unit]]\nname = 'x'\nmain = 'a'\n", 5, ".service"},
+    ::testing::Values(Bad{"MpsControl", kA + "[[mps]]\nserver = 'a'\n", 4, "has no 'control'"},
+                      Bad{"MpsWho", kA + "[[mps]]\ncontrol = 'b'\nserver = 'a'\n", 5, "no actor is called 'b'"},
+                      Bad{"MpsClient", kA + "[[mps]]\ncontrol = 'a'\nserver = 'a'\nclients = ['a']\n", 7,
+                          "'a' is no MPS client"},
+                      Bad{"UnitName", kA + "[[unit]]\nname = 'x'\nmain = 'a'\n", 5, ".service"},
                       Bad{"UnitMain", kA + "[[unit]]\nname = 'x.service'\n", 4, "has no 'main'"},
                       Bad{"UnitWho", kA + "[[unit]]\nname = 'x.service'\nmain = 'b'\n", 6, "no actor is called 'b'"},
                       Bad{"ShmName", "[[shm]]\nname = 'a/b'\n", 3, "one file name"},

@@ -28,7 +28,7 @@ inline constexpr std::array<std::pair<std::string_view, User>, 3> kUserWords{
 void read_machine(TableReader& root, Case& result);
 /// [[actor]], with parents before children.
 void read_actors(TableReader& root, Case& result);
-/// [[unit]] and [[shm]].
+/// [[unit]], [[mps]] and [[shm]].
 void read_services(TableReader& root, Case& result);
 /// [[step]]
 void read_steps(TableReader& root, Case& result);

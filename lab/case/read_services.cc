@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads [[unit]] and [[shm]].
+// Reads [[unit]], [[mps]] and [[shm]].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,10 @@ namespace {
 
 using namespace std::string_view_literals;
 
+enum class Answers { yes, never, refused };
+constexpr std::array kAnswers{std::pair{"yes"sv, Answers::yes}, std::pair{"never"sv, Answers::never},
+                              std::pair{"refused"sv, Answers::refused}};
+constexpr std::array kAfterwards{std::pair{"exit"sv, true}, std::pair{"stay"sv, false}};
 constexpr std::array kRestarts{std::pair{"no"sv, false}, std::pair{"always"sv, true}};
 
 std::string read_file_name(TableReader& table, std::string_view what_for) {
@@ -49,6 +53,44 @@ void read_unit(const TomlNode& node, Case& result, Complaints& complaints) {
   result.units.push_back(std::move(unit));
 }
 
+/// An actor that a table has to name.
+std::string read_part(TableReader& table, std::string_view key, const Case& result, Complaints& complaints) {
+  if (table.find(key) == nullptr) {
+    table.missing(std::string(key), "name the actor that plays this part");
+    return {};
+  }
+  std::string name = table.text(key);
+  check_actor({name, table.at(key)}, result, complaints);
+  return name;
+}
+
+bool is_client(const ActorSpec& actor) {
+  return std::any_of(actor.holds.begin(), actor.holds.end(), [](const HoldSpec& hold) { return hold.how == How::mps; });
+}
+
+void read_mps(const TomlNode& node, Case& result, Complaints& complaints) {
+  TableReader table(node, "[[mps]]", complaints);
+  MpsSpec mps;
+  mps.at = table.at();
+  mps.control = read_part(table, "control", result, complaints);
+  mps.server = read_part(table, "server", result, complaints);
+  mps.clients = resolve_globs(table.texts("clients"), result, complaints);
+  if (table.find("clients") == nullptr) {
+    for (const ActorSpec& actor : result.actors)
+      if (is_client(actor)) mps.clients.push_back(actor.name);
+  }
+  for (const std::string& name : mps.clients) {
+    if (is_client(*result.actor(name))) continue;
+    complaints.add(table.at("clients"), fmt::format("'{}' is no MPS client: give it a hold with how = \"mps\"", name));
+  }
+  const auto answers = table.word<Answers>("answers", kAnswers, Answers::yes);
+  mps.silent = answers == Answers::never;
+  mps.refuses = answers == Answers::refused;
+  mps.clients_exit = table.word<bool>("afterwards", kAfterwards, true);
+  table.finish();
+  result.mps.push_back(std::move(mps));
+}
+
 void read_shm(const TomlNode& node, std::optional<int> counter, Case& result, Complaints& complaints) {
   TableReader table(node, "[[shm]]", complaints, counter);
   ShmSpec shm;
@@ -73,6 +115,7 @@ void read_shm(const TomlNode& node, std::optional<int> counter, Case& result, Co
 
 void read_services(TableReader& root, Case& result) {
   for (const TomlNode& node : root.tables("unit")) read_unit(node, result, root.complaints());
+  for (const TomlNode& node : root.tables("mps")) read_mps(node, result, root.complaints());
   for (const TomlNode& node : root.tables("shm")) {
     for (const auto counter : instances(node, "[[shm]]", root.complaints())) {
       read_shm(node, counter, result, root.complaints());

@@ -178,6 +178,16 @@ Result<void> Machine::Impl::start_units() {
   return {};
 }
 
+Result<void> Machine::Impl::start_helpers() {
+  respawner = Respawner::start(scenario.actors, board, [this](std::uint32_t slot) { start_again(slot); });
+  for (const MpsSpec& spec : scenario.mps) {
+    auto daemon = MpsDaemon::start(spec, *scenario.actor(spec.control), board);
+    if (!daemon) return daemon.error();
+    mps_daemons.push_back(std::move(*daemon));
+  }
+  return {};
+}
+
 void Machine::Impl::start_again(std::uint32_t index) {
   std::uint32_t fresh = kNoSlot;
   {

@@ -84,6 +84,7 @@ Result<int> Conductor::conduct(const std::function<int(Machine&)>& body) {
       new Machine::Impl{setup_.scenario, setup_.board, !setup_.cgroup.empty(), {}, {}, {}, 1});
   if (auto started = impl->start_shell(); !started) return started.error().within("the machine's shell");
   if (auto started = impl->start_units(); !started) return started.error().within("the service manager");
+  if (auto started = impl->start_helpers(); !started) return started.error().within("the control daemon of MPS");
   Machine machine(std::move(impl));
   return body(machine);
 }

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -66,9 +68,14 @@ ProcessStat read_stat(pid_t pid) {
 }
 
 Result<std::uint32_t> Machine::Impl::find(std::string_view name) const {
+  std::optional<std::uint32_t> ordered;  // and not forked yet, or never: whoever had the name before is the newest
   for (std::uint32_t i = board.count(); i-- > 1;) {
-    if (board.slot(i).kind.load() != SlotKind::command && name == board.slot(i).name) return i;
+    const Slot& slot = board.slot(i);
+    if (slot.kind.load() == SlotKind::command || name != slot.name) continue;
+    if (slot.phase.load() >= Phase::forked || slot.pid.load() > 0) return i;
+    if (!ordered) ordered = i;
   }
+  if (ordered) return *ordered;
   return Error{ErrorCode::malformed, fmt::format("no actor is called '{}'", name)};
 }
 
@@ -101,6 +108,7 @@ Result<std::vector<std::string>> Machine::expand(std::string_view pattern) const
     if (slot.kind.load() == SlotKind::command || !glob_matches(pattern, slot.name)) continue;
     // The machine's shell is no actor of the case: only its own name means it.
     if (std::string_view(slot.name) == kShell && pattern != kShell) continue;
+    if (std::find(names.begin(), names.end(), slot.name) != names.end()) continue;  // it was started again
     names.emplace_back(slot.name);
   }
   if (names.empty()) return Error{ErrorCode::malformed, fmt::format("no actor matches '{}'", pattern)};

@@ -13,6 +13,8 @@
 #include "lab/actor/plan.h"
 #include "lab/case/case.h"
 #include "lab/machine/machine.h"
+#include "lab/machine/mps_daemon.h"
+#include "lab/machine/respawner.h"
 #include "lab/machine/unit_bus.h"
 #include "lab/machine/units.h"
 
@@ -43,6 +45,8 @@ struct Machine::Impl {
   std::mutex orders{};  ///< held while orders are added to the board or a process is forked: two threads do both
   std::unique_ptr<Units> units = nullptr;
   std::unique_ptr<UnitBus> unit_bus = nullptr;  ///< after `units`, which it speaks for
+  std::unique_ptr<Respawner> respawner = nullptr;
+  std::vector<std::unique_ptr<MpsDaemon>> mps_daemons = {};
 
   /// The newest actor or copy of that name. malformed: none.
   [[nodiscard]] vacate::Result<std::uint32_t> find(std::string_view name) const;
@@ -73,6 +77,8 @@ struct Machine::Impl {
   [[nodiscard]] bool may_be_forked(std::uint32_t slot) const;
   /// The service manager, if the case has units.
   [[nodiscard]] vacate::Result<void> start_units();
+  /// What starts children of actors again, and the control daemons of MPS. After the units.
+  [[nodiscard]] vacate::Result<void> start_helpers();
   /// A new process with the name and the orders that the one of `slot` had. May be called from any thread.
   void start_again(std::uint32_t slot);
   [[nodiscard]] vacate::Result<std::vector<std::uint32_t>> plan_actors();

@@ -390,10 +390,10 @@ TEST_F(MachineTest, TheVendorsLibraryIsThatOfTheEra) {
 TEST(UnsupportedTest, NamesTheActorAndThePart) {
   const auto scenario = parse_case(
       "title = \"t\"\n[[actor]]\nname = \"a\"\n[[actor]]\nname = \"b\"\nparent = \"a\"\nrespawn = [\"c\"]\n"
-      "[[actor]]\nname = \"c\"\nparent = \"b\"\n",
+      "[[actor]]\nname = \"c\"\nparent = \"b\"\nstate = \"stopped\"\n",
       "test.toml");
   ASSERT_TRUE(scenario) << scenario.error().message;
-  EXPECT_EQ(unsupported(*scenario), "actor 'b': respawn");
+  EXPECT_EQ(unsupported(*scenario), "actor 'b': respawn of 'c', which has a state");
   const auto status = run_in_machine(*scenario, {}, [](Machine&) { return 0; });
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, vacate::ErrorCode::unsupported);

@@ -38,6 +38,7 @@ HoldKind kind_of(const HoldSpec& hold) {
 
 ListKind list_of(How how) {
   if (how == How::managed || how == How::exported) return ListKind::none;
+  if (how == How::mps) return ListKind::mps;
   return how == How::graphics ? ListKind::graphics : ListKind::compute;
 }
 

@@ -29,13 +29,6 @@ constexpr auto kRestartWindow = std::chrono::seconds(10);
 
 std::string control_group_of(const UnitSpec& spec) { return "/system.slice/" + spec.name; }
 
-std::optional<std::uint32_t> newest(const Board& board, const std::string& name) {
-  for (std::uint32_t i = board.count(); i-- > 1;) {
-    if (board.slot(i).kind.load() == SlotKind::actor && name == board.slot(i).name) return i;
-  }
-  return std::nullopt;
-}
-
 /// Everybody in the control group, and the main process, which may not have joined it yet.
 void terminate(const std::string& control_group, pid_t main) {
   const std::string top = "/sys/fs/cgroup" + control_group;
@@ -72,6 +65,13 @@ std::uint64_t age_of(pid_t pid) {
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> newest(const Board& board, std::string_view name) {
+  for (std::uint32_t i = board.count(); i-- > 1;) {
+    if (board.slot(i).kind.load() == SlotKind::actor && name == board.slot(i).name) return i;
+  }
+  return std::nullopt;
+}
 
 Units::Units(const std::vector<UnitSpec>& specs, Board board, StartAgain start_again)
     : specs_(specs), board_(board), start_again_(std::move(start_again)) {

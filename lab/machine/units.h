@@ -22,6 +22,9 @@
 
 namespace lab {
 
+/// The slot that an actor of this name has, or the newest of them after it was started again.
+[[nodiscard]] std::optional<std::uint32_t> newest(const Board& board, std::string_view name);
+
 /// A unit as a service manager shows it, in its words.
 struct UnitView {
   std::string name;

@@ -11,8 +11,14 @@ namespace {
 
 using Refusal = std::optional<std::string>;
 
-Refusal refuse_state(const ActorSpec& actor) {
-  if (!actor.respawn.empty()) return "respawn";
+/// What is started again is as it was at the first time, except for what is done to it from outside.
+Refusal refuse_respawn(const Case& scenario, const ActorSpec& actor) {
+  for (const std::string& name : actor.respawn) {
+    const ActorSpec& child = *scenario.actor(name);
+    if (child.state != ActorState::running && child.state != ActorState::spinning)
+      return fmt::format("respawn of '{}', which has a state", name);
+    if (child.pidns != actor.pidns) return fmt::format("respawn of '{}', which is in another pidns", name);
+  }
   return std::nullopt;
 }
 
@@ -22,7 +28,6 @@ bool is_ancestor(const Case& scenario, const std::string& name, const ActorSpec*
 }
 
 Refusal refuse_hold(const Case& scenario, const ActorSpec& actor, const HoldSpec& hold) {
-  if (hold.how == How::mps) return "how \"mps\"";
   if (hold.how == How::exported) {
     // It would have to be ready before its ancestor is, which has to be ready before it is forked.
     if (is_ancestor(scenario, actor.name, scenario.actor(hold.from))) return "how \"exported\" from a descendant";
@@ -50,7 +55,7 @@ Refusal refuse_under(const ActorSpec& actor, const ActorSpec& parent) {
 }
 
 Refusal refuse_actor(const Case& scenario, const ActorSpec& actor) {
-  if (auto refusal = refuse_state(actor)) return refusal;
+  if (auto refusal = refuse_respawn(scenario, actor)) return refusal;
   for (const HoldSpec& hold : actor.holds) {
     if (auto refusal = refuse_hold(scenario, actor, hold)) return refusal;
     if (!hold.from.empty() && hold.how != How::exported && !actor.exe.empty()) return "exe of a fork without exec";

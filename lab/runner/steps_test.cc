@@ -119,7 +119,8 @@ TEST_F(Steps, WhoDoesNotEndIsNamed) {
 }
 
 TEST_F(Steps, WhatTheLabCannotDoIsAnErrorByName) {
-  EXPECT_THAT(failure("[[actor]]\nname = 'a'\nrespawn = ['b']\n[[actor]]\nname = 'b'\nparent = 'a'\n"),
+  EXPECT_THAT(failure("[[actor]]\nname = 'a'\nrespawn = ['b']\n"
+                      "[[actor]]\nname = 'b'\nparent = 'a'\nstate = 'stopped'\n"),
               HasSubstr("the lab cannot do this yet: actor 'a': respawn"));
 }
 
