@@ -30,6 +30,9 @@ namespace vacate {
 [[nodiscard]] int diagnose(const DoctorOptions& options);
 [[nodiscard]] int run_shm(const ShmOptions& options);
 
+// The gate (wait_command.cc).
+[[nodiscard]] int run_wait(const WaitOptions& options);
+
 // Commands about recordings (recording_commands.cc).
 [[nodiscard]] int record(const RecordOptions& options);
 /// `options.replay` is set.

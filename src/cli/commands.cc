@@ -130,6 +130,8 @@ int run(const FreeOptions& options) {
   return execute_free(options, std::move(*prepared), *driver, policy);
 }
 
+int run(const WaitOptions& options) { return run_wait(options); }
+
 int run(const WhyOptions& options) { return explain(options); }
 
 int run(const DoctorOptions& options) { return diagnose(options); }

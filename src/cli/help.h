@@ -10,6 +10,7 @@ namespace vacate {
 [[nodiscard]] std::string_view general_help() noexcept;
 [[nodiscard]] std::string_view status_help() noexcept;
 [[nodiscard]] std::string_view free_help() noexcept;
+[[nodiscard]] std::string_view wait_help() noexcept;
 [[nodiscard]] std::string_view why_help() noexcept;
 [[nodiscard]] std::string_view doctor_help() noexcept;
 [[nodiscard]] std::string_view shm_help() noexcept;

@@ -20,11 +20,11 @@ class LiveLines final : public ExecutionObserver, public ReleaseObserver {
 
   void on_execution(const ExecutionProgress& progress) override;
   void on_release(const std::vector<WatchedGpu>& gpus) override;
+  /// These lines in place of those drawn before.
+  void draw(const std::vector<std::string>& lines);
   void wipe();
 
  private:
-  void draw(const std::vector<std::string>& lines);
-
   Show show_;
   RenderStyle style_;
   std::size_t drawn_ = 0;  ///< lines on the screen now

@@ -9,6 +9,7 @@
 
 #include "model/policy.h"
 #include "model/shm.h"
+#include "model/wait.h"
 
 namespace vacate {
 
@@ -44,6 +45,16 @@ struct FreeOptions {
   std::optional<std::string> policy_file = {};
 };
 
+struct WaitOptions {
+  OutputFormat format = OutputFormat::text;
+  SelectorWords words;
+  WaitRequest request;  ///< complete but for GPUs and users
+  bool quiet = false;
+  bool reap = false;
+  bool lock = false;
+  std::optional<std::string> policy_file = {};
+};
+
 /// What is asked about, and in place of which machine.
 struct WhyOptions {
   OutputFormat format = OutputFormat::text;
@@ -74,8 +85,8 @@ struct ShowText {
   std::string text;
 };
 
-using Options =
-    std::variant<StatusOptions, FreeOptions, WhyOptions, DoctorOptions, RecordOptions, ShmOptions, ShowText>;
+using Options = std::variant<StatusOptions, FreeOptions, WaitOptions, WhyOptions, DoctorOptions, RecordOptions,
+                             ShmOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/option_words.h"
 #include "cli/parse_shm.h"
+#include "cli/parse_wait.h"
 #include "plan/narrowing.h"
 
 namespace vacate {
@@ -261,8 +262,8 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
 }
 
 UsageError unknown_command(const std::string& word) {
-  static const std::vector<std::string> kWords = {"status", "free", "why",    "doctor",   "shm",
-                                                  "record", "help", "--help", "--version"};
+  static const std::vector<std::string> kWords = {"status", "free",   "wait", "why",    "doctor",
+                                                  "shm",    "record", "help", "--help", "--version"};
   const std::string shown = printable(word, 64);
   // "vacate 4711", "vacate gpu:0": what somebody would want to know of it.
   const bool is_subject = parse_process_selector(word).has_value() || word.starts_with("gpu:");
@@ -290,6 +291,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "--version") return Options(ShowText{fmt::format("vacate {}\n", kVersion)});
   if (first == "status") return parse_status(rest, "vacate status --help");
   if (first == "free") return parse_free(rest);
+  if (first == "wait") return parse_wait(rest);
   if (first == "why") return parse_why(rest);
   if (first == "doctor") return parse_doctor(rest);
   if (first == "shm") return parse_shm(rest);
@@ -302,6 +304,7 @@ std::vector<std::string> option_names(const std::string& command) {
   Words words;
   CLI::App app;
   if (command == "shm") return shm_option_names();
+  if (command == "wait") return wait_option_names();
   if (command == "free")
     add_free(app, words);
   else if (command == "why")

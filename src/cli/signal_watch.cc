@@ -18,9 +18,12 @@ Result<SignalWatch> SignalWatch::start() {
   }
   UniqueFd descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor) return system_error("signalfd");
-  if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return system_error("sigprocmask");
-  return SignalWatch(std::move(descriptor));
+  sigset_t before;
+  if (sigprocmask(SIG_BLOCK, &set, &before) != 0) return system_error("sigprocmask");
+  return SignalWatch(std::move(descriptor), before);
 }
+
+void SignalWatch::stop() noexcept { (void)sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 int SignalWatch::caught() noexcept {
   signalfd_siginfo info{};

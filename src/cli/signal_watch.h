@@ -3,6 +3,8 @@
 // and after that their default actions are right.
 #pragma once
 
+#include <csignal>
+
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -12,6 +14,8 @@ class SignalWatch {
  public:
   /// Takes INT, TERM, HUP and QUIT, those that are not ignored (nohup), from here on; the process keeps them blocked.
   [[nodiscard]] static Result<SignalWatch> start();
+  /// Lets those signals that were not blocked before do again what they did. What has come is not lost.
+  void stop() noexcept;
 
   /// For poll(2): readable once one has come.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
@@ -19,8 +23,10 @@ class SignalWatch {
   [[nodiscard]] int caught() noexcept;
 
  private:
-  explicit SignalWatch(UniqueFd descriptor) noexcept : descriptor_(std::move(descriptor)) {}
+  SignalWatch(UniqueFd descriptor, const sigset_t& before) noexcept
+      : descriptor_(std::move(descriptor)), before_(before) {}
   UniqueFd descriptor_;
+  sigset_t before_;
   int caught_ = 0;
 };
 

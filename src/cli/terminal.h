@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three standard descriptors: what they are, how wide, and writing to them so that a failure is seen. The only
-// reader of the environment (NO_COLOR, TERM).
+// reader of what the environment says of terminals (NO_COLOR, TERM).
 #pragma once
 
 #include <string_view>

@@ -327,6 +327,7 @@ Json gpu_json(const Gpu& gpu, const GpuAccount& account) { return gpu_of(gpu, ac
 Json holder_json(const Holder& holder, const Snapshot& snapshot) { return holder_of(holder, snapshot); }
 Json group_json(const Group& group, const Snapshot& snapshot) { return group_of(group, snapshot); }
 Json plan_json(const Plan& plan) { return plan_of(plan); }
+Json step_result_json(const StepResult& result) { return result_of(result); }
 Json advice_json(const std::vector<Advice>& advice) { return advice_of(advice); }
 
 }  // namespace json

@@ -19,6 +19,7 @@
 #include "base/reading.h"
 #include "base/text.h"
 #include "model/holder.h"
+#include "model/outcome.h"
 #include "model/plan.h"
 #include "model/shm.h"
 #include "model/snapshot.h"
@@ -95,6 +96,7 @@ inline std::string one_line(const Json& object) {
 [[nodiscard]] Json holder_json(const Holder& holder, const Snapshot& snapshot);
 [[nodiscard]] Json group_json(const Group& group, const Snapshot& snapshot);
 [[nodiscard]] Json plan_json(const Plan& plan);
+[[nodiscard]] Json step_result_json(const StepResult& result);
 [[nodiscard]] Json shm_cleanup_json(const ShmCleanup& cleanup);
 [[nodiscard]] Json advice_json(const std::vector<Advice>& advice);
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vacate wait`: prints who is in the way, tells the service manager, ends at once on a signal.
+#include <unistd.h>
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "app/free.h"
+#include "app/load_policy.h"
+#include "app/wait.h"
+#include "base/text.h"
+#include "cli/command_parts.h"
+#include "cli/live_lines.h"
+#include "cli/signal_watch.h"
+#include "cli/terminal.h"
+#include "os/service_notifier.h"
+#include "verify/judge_gate.h"
+
+namespace vacate {
+namespace {
+
+using std::chrono::milliseconds;
+
+extern "C" void exit_by_signal(int signal) { _exit(128 + signal); }
+
+/// A wait has nothing to finish: it ends where it is, also as pid 1 of a container, where the default action of these
+/// signals is none.
+void exit_on_signals() noexcept {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;  // nohup
+    action = {};
+    action.sa_handler = exit_by_signal;
+    (void)sigaction(signal, &action, nullptr);
+  }
+}
+
+/// Prints and tells the service manager.
+class Teller final : public WaitObserver {
+ public:
+  explicit Teller(const WaitOptions& options)
+      : prints_(!options.quiet),
+        lines_(prints_ && is_capable_terminal(STDERR_FILENO) ? Show::lines : Show::nothing, style_for(STDERR_FILENO)) {}
+
+  void on_change(const WaitReport& now) override {
+    manager_.say_status(render_wait_status(now));
+    if (!prints_) return;
+    lines_.wipe();
+    static_cast<void>(write_all(STDERR_FILENO, render_in_the_way(now, style_for(STDERR_FILENO))).has_value());
+  }
+  void on_sample(const WaitReport& now) override {
+    if (extended_.passed()) extend(kExtension);
+    lines_.draw(render_wait_lines(now));
+  }
+  void on_absence(milliseconds at_most) override { extend(at_most + kExtension); }
+  void wipe() { lines_.wipe(); }
+
+ private:
+  /// A start may take this long from now, and that is said again long before: a driver that does not answer keeps a
+  /// sample for 5 s, and samples are up to 5 s apart.
+  static constexpr milliseconds kExtension{60'000};
+  static constexpr milliseconds kRepeat{15'000};
+
+  void extend(milliseconds time) {
+    manager_.extend_timeout(time);
+    extended_ = Deadline::after(kRepeat);
+  }
+
+  bool prints_;
+  LiveLines lines_;
+  ServiceNotifier manager_ = ServiceNotifier::from_environment();
+  Deadline extended_ = Deadline::at({});
+};
+
+/// Ends leftovers as `free --yes` does.
+Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds limit, const WaitRequest& wait,
+                    DriverSession& driver, const Policy& policy) {
+  FreeRequest request;
+  request.selection = wait.selection;
+  request.timeout = limit;
+  std::vector<std::string> words;
+  for (const auto index : gpus) words.push_back(std::to_string(index));
+  auto prepared = prepare_free(std::move(look), words, std::move(request), Deadline::Clock::now());
+  if (!prepared) return prepared.error();
+  if (!prepared->plan.has_action(Action::signal)) return Reaped{};
+  auto signals = SignalWatch::start();
+  if (!signals) return signals.error();
+  LiveLines silent(Show::nothing, {});
+  const FreeTools tools{[&] {
+                          Look again = look_at_machine(driver, policy);
+                          spare_ignored(again.attribution, again.scan.snapshot, wait);
+                          return again;
+                        },
+                        [&](Deadline deadline) { return driver.sample(deadline); },
+                        [&] {
+                          driver.close(Deadline::after(policy.driver_deadline));
+                          if (auto fresh = DriverSession::start()) driver = std::move(*fresh);
+                        },
+                        silent,
+                        silent,
+                        signals->descriptor(),
+                        [&] { return signals->caught(); }};
+  FreeReport report = carry_out(std::move(*prepared), tools, policy);
+  const int caught = signals->caught();
+  signals->stop();
+  return Reaped{std::move(report.outcome.results), caught};
+}
+
+int deliver_wait(const WaitOptions& options, const WaitReport& report) {
+  if (report.interrupted_by != 0) return 128 + report.interrupted_by;
+  const std::string text = options.format == OutputFormat::json ? render_wait_json(report)
+                                                                : render_wait_outcome(report, style_for(STDOUT_FILENO));
+  return delivered(text, number_of(exit_code_of(report.verdict)));
+}
+
+}  // namespace
+
+int run_wait(const WaitOptions& options) {
+  const auto loaded = load_policy(options.policy_file);
+  if (!loaded) return complain_about(loaded.error());
+  Policy policy = *loaded;
+  WaitRequest request = options.request;
+  auto users = resolve_users(options.words.users);
+  if (!users) return complain_about(users.error());
+  request.selection.users = std::move(*users);
+  if (request.timeout.count() != 0)  // a silent driver must not make the wait longer than it was to be
+    policy.driver_deadline = std::min(policy.driver_deadline, std::max(request.timeout, milliseconds(200)));
+  auto driver = DriverSession::start();
+  if (!driver) return complain_about(driver.error());
+  exit_on_signals();
+  Teller teller(options);
+  const auto reopen = [&] {
+    driver->close(Deadline::after(policy.driver_deadline));
+    if (auto fresh = DriverSession::start()) *driver = std::move(*fresh);
+  };
+  WaitTools tools{[&] { return look_at_machine(*driver, policy); },
+                  [&](Deadline deadline) { return driver->sample(deadline); },
+                  reopen,
+                  {},
+                  {},
+                  teller};
+  if (options.reap)
+    tools.reap = [&](Look look, const std::vector<unsigned>& gpus, milliseconds limit) {
+      return reap(std::move(look), gpus, limit, request, *driver, policy);
+    };
+  const auto report = wait_for_gpus(request, options.words.gpus, tools, policy);
+  teller.wipe();
+  if (!report) return complain_about(report.error());
+  for (const auto& line : report->unmatched) complain(line);
+  return deliver_wait(options, *report);
+}
+
+}  // namespace vacate
