@@ -205,7 +205,7 @@ class Conduct {
 void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
   const auto& request = prepared_.request;
   const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience};
-  LiveExecutor executor(pins, rules, tools_.execution, tools_.wake);
+  LiveExecutor executor(pins, rules, tools_.execution, tools_.log, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
   if (round.has_action(Action::signal)) ++outcome_.rounds;
   note_interruption();
@@ -332,7 +332,8 @@ void Conduct::conclude(std::vector<Release> releases) {
 FreeReport Conduct::run() {
   const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan);
   conclude(release_everything());
-  if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.wake);
+  if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.log, tools_.wake);
+  if (prepared_.plan.has_action(Action::signal)) outcome_.record = tools_.log.outcome();
   return report_of(std::move(outcome_), last_, prepared_);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/look.h"
+#include "execute/action_log.h"
 #include "execute/executor.h"
 #include "model/outcome.h"
 #include "report/free.h"
@@ -39,6 +40,7 @@ struct FreeTools {
   std::function<void()> reopen_driver;
   ExecutionObserver& execution;
   ReleaseObserver& release;
+  ActionLog& log;                       ///< every action goes into it before it is done
   int wake = -1;                        ///< readable: a signal to vacate itself has come
   std::function<int()> interrupted_by;  ///< its number
 };

@@ -39,8 +39,9 @@ void plan_clean(ShmReport& report, const ShmRequest& request) {
   if (report.verdict == ShmCommandVerdict::remain) report.verdict = ShmCommandVerdict::would_remove;
 }
 
-void carry_out_clean(ShmReport& report, int wake) {
-  report.results = remove_shm(report.plan, report.snapshot, wake);
+void carry_out_clean(ShmReport& report, ActionLog& log, int wake) {
+  report.results = remove_shm(report.plan, report.snapshot, log, wake);
+  report.record = log.outcome();
   report.verdict = judge_clean(report.plan, report.results);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "execute/action_log.h"
 #include "report/shm.h"
 
 namespace vacate {
@@ -14,7 +15,7 @@ namespace vacate {
 void plan_clean(ShmReport& report, const ShmRequest& request);
 
 /// Removes what the plan says.
-void carry_out_clean(ShmReport& report, int wake);
+void carry_out_clean(ShmReport& report, ActionLog& log, int wake);
 /// Nobody agreed.
 void decline_clean(ShmReport& report);
 

@@ -61,7 +61,7 @@ std::set<ShmFileKey> ShmOfEnded::used_by_ended(const Plan& plan, const std::vect
   return files;
 }
 
-ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& results, int wake) const {
+ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& results, ActionLog& log, int wake) const {
   ShmCleanup cleanup;
   const auto files = used_by_ended(plan, results);
   if (files.empty()) return cleanup;
@@ -72,7 +72,8 @@ ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& re
   const auto findings = judge_shm(*snapshot, request, files);
   ShmPlan unlinks = plan_shm(*snapshot, findings, request, ShmSight::everybody);  // a finding tells of a partial view
   keep_to(unlinks, *snapshot, files);
-  const auto removals = remove_shm(unlinks, *snapshot, wake);
+  unlinks.id = plan.id;
+  const auto removals = remove_shm(unlinks, *snapshot, log, wake);
   for (std::size_t i = 0; i < snapshot->segments.size(); ++i) {
     const auto& segment = snapshot->segments[i];
     const auto step = std::find_if(unlinks.steps.begin(), unlinks.steps.end(),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attribute/shm_findings.h"
+#include "execute/action_log.h"
 #include "model/outcome.h"
 #include "model/policy.h"
 
@@ -21,7 +22,8 @@ class ShmOfEnded {
 
   /// Removes what those that ended used and nobody else does. Nothing is removed before all of `results` are known:
   /// Python's resource tracker, one of them, had its chance by then. `wake`: readable once the run is to stop.
-  [[nodiscard]] ShmCleanup clean(const Plan& plan, const std::vector<StepResult>& results, int wake) const;
+  [[nodiscard]] ShmCleanup clean(const Plan& plan, const std::vector<StepResult>& results, ActionLog& log,
+                                 int wake) const;
 
  private:
   struct Use {

@@ -83,6 +83,7 @@ int execute_free(const FreeOptions& options, PreparedFree prepared, DriverSessio
   const bool shows = !options.quiet && options.format == OutputFormat::text && is_capable_terminal(STDERR_FILENO) &&
                      !prepared.plan.empty();
   LiveLines lines(shows ? Show::lines : Show::nothing, style_for(STDERR_FILENO));
+  NoActionLog log;
   const FreeTools tools{[&] { return look_at_machine(driver, policy); },
                         [&](Deadline deadline) { return driver.sample(deadline); },
                         [&] {
@@ -91,6 +92,7 @@ int execute_free(const FreeOptions& options, PreparedFree prepared, DriverSessio
                         },
                         lines,
                         lines,
+                        log,
                         signals->descriptor(),
                         [&] { return signals->caught(); }};
   const FreeReport report = carry_out(std::move(prepared), tools, policy);

@@ -28,7 +28,8 @@ int decline_shm(const ShmOptions& options, ShmReport& report, std::string_view w
 int remove_segments(const ShmOptions& options, ShmReport& report) {
   auto signals = SignalWatch::start();
   if (!signals) return complain_about(signals.error());
-  carry_out_clean(report, signals->descriptor());
+  NoActionLog log;
+  carry_out_clean(report, log, signals->descriptor());
   report.interrupted_by = signals->caught();
   return deliver_shm(options, report, render_shm_outcome_text(report, style_for(STDOUT_FILENO)));
 }

@@ -87,6 +87,7 @@ Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds l
   auto signals = SignalWatch::start();
   if (!signals) return signals.error();
   LiveLines silent(Show::nothing, {});
+  NoActionLog log;
   const FreeTools tools{[&] {
                           Look again = look_at_machine(driver, policy);
                           spare_ignored(again.attribution, again.scan.snapshot, wait);
@@ -99,6 +100,7 @@ Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds l
                         },
                         silent,
                         silent,
+                        log,
                         signals->descriptor(),
                         [&] { return signals->caught(); }};
   FreeReport report = carry_out(std::move(*prepared), tools, policy);

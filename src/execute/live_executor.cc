@@ -54,7 +54,7 @@ void find_process(Target& target, const PinSet& pins) {
 /// One run over one plan.
 class Run {
  public:
-  Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules);
+  Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log);
 
   [[nodiscard]] bool done() const { return alive() == 0; }
   [[nodiscard]] ExecutionProgress progress() const;
@@ -74,10 +74,12 @@ class Run {
 
   std::vector<Target> targets_;
   LadderTimes times_;
+  const Plan& plan_;
+  ActionLog& log_;
 };
 
-Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules)
-    : times_{rules, Clock::now(), std::nullopt} {
+Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log)
+    : times_{rules, Clock::now(), std::nullopt}, plan_(plan), log_(log) {
   targets_.reserve(plan.steps.size());
   for (const auto& step : plan.steps) {
     Target& target = targets_.emplace_back();
@@ -113,7 +115,10 @@ void Run::note_who_is_left() {
 }
 
 void Run::send(Target& target, int signal, std::string_view name) {
-  const auto sent = target.process->send_signal(signal);
+  const Step& step = *target.step;
+  const IntendedAction action{Deed::signal, plan_.id,          step.n,     step.key,
+                              {},           std::string(name), step.title, step.because};
+  const auto sent = recorded(log_, action, [&] { return target.process->send_signal(signal); });
   if (sent) {
     if (target.result.signals.empty()) target.since = Clock::now();
     target.result.signals.emplace_back(name);
@@ -220,7 +225,7 @@ std::vector<StepResult> Run::finish(std::string_view why) {
 }  // namespace
 
 std::vector<StepResult> LiveExecutor::execute(const Plan& plan, const Snapshot& seen, Deadline deadline) {
-  Run run(plan, seen, pins_, rules_);
+  Run run(plan, seen, pins_, rules_, log_);
   for (;;) {
     run.collect_exits();
     if (is_readable(wake_)) return run.finish("interrupted");

@@ -3,6 +3,7 @@
 // scan that the plan was made from, to a process whose key is the step's; a pid never reaches a signal (facts.md 3.4).
 #pragma once
 
+#include "execute/action_log.h"
 #include "execute/executor.h"
 #include "os/process_ref.h"
 
@@ -10,10 +11,10 @@ namespace vacate {
 
 class LiveExecutor final : public Executor {
  public:
-  /// `pins` of the scan that the plans are from; `wake`, readable once the run is to stop, or -1. All outlive the
-  /// executor.
-  LiveExecutor(const PinSet& pins, ExecutionRules rules, ExecutionObserver& observer, int wake) noexcept
-      : pins_(pins), rules_(rules), observer_(observer), wake_(wake) {}
+  /// `pins` of the scan that the plans are from; every signal goes into `log` before it is sent; `wake`, readable once
+  /// the run is to stop, or -1. All outlive the executor.
+  LiveExecutor(const PinSet& pins, ExecutionRules rules, ExecutionObserver& observer, ActionLog& log, int wake) noexcept
+      : pins_(pins), rules_(rules), observer_(observer), log_(log), wake_(wake) {}
 
   [[nodiscard]] std::vector<StepResult> execute(const Plan& plan, const Snapshot& seen, Deadline deadline) override;
 
@@ -21,6 +22,7 @@ class LiveExecutor final : public Executor {
   const PinSet& pins_;
   ExecutionRules rules_;
   ExecutionObserver& observer_;
+  ActionLog& log_;
   int wake_;
 };
 

@@ -9,6 +9,8 @@
 
 #include <csignal>
 
+#include <fmt/format.h>
+
 #include "execute/recording_executor.h"
 #include "execute/wait.h"
 
@@ -63,6 +65,27 @@ class Observer final : public ExecutionObserver {
   ExecutionProgress last;
 };
 
+/// What was said to it, one line a call; looks at whether the process is there still at each.
+class NotedActions final : public ActionLog {
+ public:
+  ActionTicket about_to(const IntendedAction& action) override {
+    lines.push_back(fmt::format("{} {} {}: {}", action.plan, action.n, action.signal, state_of(action)));
+    return {lines.size()};
+  }
+  void came_of(ActionTicket ticket, const IntendedAction& action, DeedResult result, std::string_view) override {
+    lines.push_back(fmt::format("{} {}: {}", ticket.number, action.signal, describe(result)));
+  }
+  [[nodiscard]] RecordOutcome outcome() override { return {}; }
+
+  std::vector<std::string> lines;
+
+ private:
+  static std::string_view state_of(const IntendedAction& action) {
+    const auto process = ProcessRef::open(action.key.value_or(ProcessKey{}).pid);
+    return process && process->key() == action.key ? "alive" : "not there";
+  }
+};
+
 class LiveExecutorTest : public ::testing::Test {
  protected:
   Step& add(pid_t pid, Ask ask = Ask::at_once) {
@@ -79,7 +102,7 @@ class LiveExecutorTest : public ::testing::Test {
     return plan_.steps.back();
   }
   std::vector<StepResult> execute(ExecutionRules rules, std::chrono::milliseconds limit = 20s, int wake = -1) {
-    LiveExecutor executor(pins_, rules, observer_, wake);
+    LiveExecutor executor(pins_, rules, observer_, log_, wake);
     return executor.execute(plan_, seen_, Deadline::after(limit));
   }
 
@@ -87,6 +110,7 @@ class LiveExecutorTest : public ::testing::Test {
   Plan plan_;
   Snapshot seen_;
   Observer observer_;
+  NotedActions log_;
 };
 
 using Words = std::vector<std::string>;
@@ -100,6 +124,27 @@ TEST_F(LiveExecutorTest, OneThatObeysGoesByTerm) {
   EXPECT_EQ(results[0].signals, Words{"TERM"});
   EXPECT_LT(results[0].seconds, 5);
   EXPECT_EQ(child.ended_by(), SIGTERM);
+}
+
+TEST_F(LiveExecutorTest, EverySignalIsAnnouncedBeforeItAndAnsweredForBeforeTheNext) {
+  Child stubborn(Manner::ignores), other(Manner::obeys);
+  plan_.id = "00c0ffee00c0ffee";
+  add(stubborn.pid());
+  add(other.pid());
+  const auto results = execute({Escalation::kill_after_grace, 200ms, 2s});
+  EXPECT_EQ(results.at(0).status, StepStatus::gone);
+  EXPECT_EQ(log_.lines, (Words{"00c0ffee00c0ffee 1 TERM: alive", "1 TERM: done", "00c0ffee00c0ffee 2 TERM: alive",
+                               "3 TERM: done", "00c0ffee00c0ffee 1 KILL: alive", "5 KILL: done"}));
+}
+
+TEST_F(LiveExecutorTest, WhatIsNotSignalledIsNotAnnounced) {
+  Child child(Manner::obeys), gone(Manner::obeys);
+  add(child.pid()).action = Action::refuse;
+  add(gone.pid());
+  ASSERT_TRUE(ProcessRef::open(gone.pid())->send_signal(SIGKILL));
+  EXPECT_EQ(gone.ended_by(), SIGKILL);
+  EXPECT_EQ(execute({}).at(1).status, StepStatus::already_gone);
+  EXPECT_EQ(log_.lines, Words{});
 }
 
 TEST_F(LiveExecutorTest, APolicyOutlastsTheGraceOfTheRun) {
@@ -180,7 +225,7 @@ TEST_F(LiveExecutorTest, WhatTheScanDidNotPinGetsNoSignal) {
   Child child(Manner::obeys);
   add(child.pid());
   const PinSet nothing;
-  LiveExecutor executor(nothing, {}, observer_, -1);
+  LiveExecutor executor(nothing, {}, observer_, log_, -1);
   const auto results = executor.execute(plan_, seen_, Deadline::after(5s));
   EXPECT_EQ(results.at(0).status, StepStatus::skipped);
   EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);

@@ -64,9 +64,45 @@ std::vector<std::vector<std::size_t>> sets_of(const ShmPlan& plan) {
   return sets;
 }
 
+DeedResult deed_result_of(ShmStatus status) {
+  switch (status) {
+    case ShmStatus::removed:
+      return DeedResult::done;
+    case ShmStatus::already_gone:
+      return DeedResult::gone;
+    case ShmStatus::denied:
+      return DeedResult::denied;
+    case ShmStatus::changed:
+    case ShmStatus::in_use:
+    case ShmStatus::cannot_tell:
+    case ShmStatus::skipped:
+      return DeedResult::left_alone;
+  }
+  return DeedResult::failed;
+}
+
+/// A step as it is recorded: the path says which file, a System V segment has none.
+IntendedAction removal_of(const ShmPlan& plan, const ShmStep& step, const ShmSnapshot& seen) {
+  const auto& segment = seen.segments.at(step.segment);
+  IntendedAction action;
+  action.deed = Deed::unlink;
+  action.plan = plan.id;
+  action.n = step.n;
+  action.target =
+      segment.kind == ShmKind::file ? seen.places.at(segment.place).path + "/" + segment.name : segment.name;
+  action.because = {step.because};
+  return action;
+}
+
+/// The results of one set.
+std::vector<ShmResult> remove_set(const std::vector<const ShmSegment*>& segments, Places& places) {
+  if (segments.front()->kind == ShmKind::sysv) return {remove_sysv_unused(*segments.front())};
+  return remove_files(segments, places);
+}
+
 }  // namespace
 
-std::vector<ShmResult> remove_shm(const ShmPlan& plan, const ShmSnapshot& seen, int wake) {
+std::vector<ShmResult> remove_shm(const ShmPlan& plan, const ShmSnapshot& seen, ActionLog& log, int wake) {
   const LeaseBreaksIgnored guard;
   std::vector<ShmResult> results;
   for (const auto& step : plan.steps) results.push_back({step.n, ShmStatus::skipped, "interrupted"});
@@ -74,13 +110,19 @@ std::vector<ShmResult> remove_shm(const ShmPlan& plan, const ShmSnapshot& seen, 
   for (const auto& set : sets_of(plan)) {
     if (is_readable(wake)) break;
     std::vector<const ShmSegment*> segments;
-    for (const auto index : set) segments.push_back(&seen.segments.at(plan.steps[index].segment));
-    const bool is_sysv = segments.front()->kind == ShmKind::sysv;
-    const auto removed =
-        is_sysv ? std::vector<ShmResult>{remove_sysv_unused(*segments.front())} : remove_files(segments, places);
+    std::vector<IntendedAction> actions;
+    std::vector<ActionTicket> tickets;
+    for (const auto index : set) {
+      segments.push_back(&seen.segments.at(plan.steps[index].segment));
+      actions.push_back(removal_of(plan, plan.steps[index], seen));
+      tickets.push_back(log.about_to(actions.back()));
+    }
+    const auto removed = remove_set(segments, places);
     for (std::size_t i = 0; i < set.size() && i < removed.size(); ++i) {
       results[set[i]] = removed[i];
       results[set[i]].n = plan.steps[set[i]].n;
+      const auto& detail = removed[i].detail.empty() ? std::string(describe(removed[i].status)) : removed[i].detail;
+      log.came_of(tickets[i], actions[i], deed_result_of(removed[i].status), detail);
     }
   }
   return results;

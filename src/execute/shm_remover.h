@@ -5,13 +5,14 @@
 
 #include <vector>
 
+#include "execute/action_log.h"
 #include "model/shm.h"
 
 namespace vacate {
 
 /// Exactly one result a step, in order. `wake`: readable once the run is to stop (-1: never); what was not reached then
-/// is skipped.
-[[nodiscard]] std::vector<ShmResult> remove_shm(const ShmPlan& plan, const ShmSnapshot& seen, int wake);
+/// is skipped. Each removal goes into `log` first, those of one set together, for they are one action.
+[[nodiscard]] std::vector<ShmResult> remove_shm(const ShmPlan& plan, const ShmSnapshot& seen, ActionLog& log, int wake);
 
 /// The twin of a dry run: every step is skipped.
 [[nodiscard]] std::vector<ShmResult> record_shm(const ShmPlan& plan);

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/reading.h"
+#include "model/action_record.h"
 #include "model/exit_code.h"
 #include "model/holder.h"
 #include "model/plan.h"
@@ -58,7 +59,8 @@ struct Outcome {
   bool dry_run = false;
   int interrupted_by = 0;  ///< number of the signal that ended vacate itself early, else 0
   Visibility visibility;
-  ShmCleanup shm = {};  ///< segments that those ended used
+  ShmCleanup shm = {};                       ///< segments that those ended used
+  std::optional<RecordOutcome> record = {};  ///< of what was done; nothing where there was nothing to do
 };
 
 /// cli.md, "Exit codes".

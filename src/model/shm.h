@@ -146,6 +146,7 @@ struct ShmStep {
 };
 
 struct ShmPlan {
+  std::string id;              ///< 16 hex digits; of the plan of `free` where it is part of one
   std::vector<ShmStep> steps;  ///< by place and name
   std::string refusal;         ///< not empty: nothing may be removed here, and why
   bool operator==(const ShmPlan&) const = default;

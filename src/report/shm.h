@@ -3,9 +3,11 @@
 // vacate.shm/1. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/action_record.h"
 #include "model/shm.h"
 #include "report/render_style.h"
 
@@ -18,6 +20,7 @@ struct ShmReport {
   std::vector<ShmResult> results;    ///< by n
   ShmCommandVerdict verdict = ShmCommandVerdict::listed;
   int interrupted_by = 0;
+  std::optional<RecordOutcome> record = {};  ///< where it was recorded; nothing where nothing was to be removed
 };
 
 /// The table of `list`, the fill of each tmpfs and what could be gained.
