@@ -231,6 +231,7 @@ void Conduct::note_interruption() {
 
 void Conduct::look_again() {
   Look look = tools_.look();
+  if (!knows_own_chain(look.scan.snapshot)) look.scan.snapshot.caller = prepared_.before.snapshot.caller;
   last_ = {std::move(look.scan.snapshot), std::move(look.attribution)};
   last_pins_ = std::move(look.scan.pins);
 }
@@ -370,6 +371,9 @@ Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu
     request.selection.all_gpus = false;
     request.selection.gpus = std::move(*gpus);
   }
+  if (!knows_own_chain(look.scan.snapshot))
+    return Error{ErrorCode::io,
+                 "which processes vacate itself was started by cannot be read, so nobody is ended: try again"};
   auto plan = plan_free(look.scan.snapshot, look.attribution, request);
   if (!plan) return plan.error();
   PreparedFree prepared{started,

@@ -69,9 +69,12 @@ bool has_spot(const Visibility& visibility, std::initializer_list<std::string_vi
 
 }  // namespace
 
+bool knows_own_chain(const Snapshot& snapshot) noexcept { return !has_spot(snapshot.visibility, {"caller-failed"}); }
+
 bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection) {
   if (is_driver_silent(snapshot) ||
-      has_spot(snapshot.visibility, {"no-proc", "proc-unlisted", "fd-failed", "not-pinned"}))
+      has_spot(snapshot.visibility, {"no-proc", "proc-unlisted", "fd-failed", "maps-failed", "maps-timeout",
+                                     "details-failed", "pipes-failed", "nodes-failed", "caller-failed", "not-pinned"}))
     return true;
   const auto& caller = snapshot.caller;
   const bool names_places = !selection.units.empty() || !selection.containers.empty() || !selection.jobs.empty() ||

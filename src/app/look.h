@@ -29,6 +29,9 @@ struct Look {
 /// Device nodes but no driver that answers: what holds memory can be seen, figures cannot.
 [[nodiscard]] bool is_driver_silent(const Snapshot& snapshot) noexcept;
 
+/// Which processes are vacate's own ancestors is known: they are never ended, so without that nobody is.
+[[nodiscard]] bool knows_own_chain(const Snapshot& snapshot) noexcept;
+
 /// Finding nothing proves nothing: the driver is silent, the scan ran out of descriptors, or what was asked for is of
 /// users whose processes the caller cannot read.
 [[nodiscard]] bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection);

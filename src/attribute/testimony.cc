@@ -58,6 +58,8 @@ class Witness {
     } else if (unit->main_pid == 0) {
       said_.open.push_back(fmt::format("its service {} is {} and no main process of it is known, which proves nothing",
                                        unit->name, unit->active_state));
+      // A daemon that forked itself away, or numbers of another namespace; between two attempts nothing is.
+      said_.may_be_main = unit->sub_state != "auto-restart";
     } else {
       hear_main_process(*unit);
     }

@@ -157,6 +157,16 @@ TEST(ServiceTestimony, WhatIsNotKnownIsNeitherGoneNorLive) {
   EXPECT_EQ(verdict(unread, unit.worker).standing, Standing::unsure) << "whose main process that is was not read";
 }
 
+// A daemon that forked itself away, or a manager whose numbers mean nothing here (another pid namespace).
+TEST(ServiceTestimony, WhoMayBeTheMainProcessIsNotProvenLeftOverByOtherSigns) {
+  RestartedUnit unit;
+  unit.machine.process("worker").named_parent = 4711;
+  unit.machine.process("worker").named_parent_alive = false;
+  EXPECT_EQ(verdict(unit.with({"llm.service", "active", "running", 0, "no"}), unit.worker).standing, Standing::unsure);
+  EXPECT_EQ(verdict(unit.with({"llm.service", "activating", "auto-restart", 0, "no"}), unit.worker).standing,
+            Standing::leftover);
+}
+
 TEST(ServiceTestimony, OtherPlacesOfTheSameNameAreOtherUnits) {
   for (const std::string place :
        {"/user.slice/user-0.slice/user@0.service/app.slice/llm.service", "/lxc.payload.box/system.slice/llm.service",

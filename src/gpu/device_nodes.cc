@@ -91,13 +91,16 @@ std::string default_path(const NodeName& name, std::uint64_t rdev) {
   return "character device " + std::to_string(major(rdev)) + ":" + number;
 }
 
+bool is_gone(const Error& error) noexcept { return error.code == ErrorCode::gone; }
+
 /// The driver's node behind one name, if it is one: a character device has to have the driver's number, whatever it is
 /// called.
-std::optional<DeviceNode> read_node(int directory, const NodeFolder& folder, const char* name,
-                                    const DeviceMajors& majors) {
+Result<std::optional<DeviceNode>> read_node(int directory, const NodeFolder& folder, const char* name,
+                                            const DeviceMajors& majors) {
   const auto claimed = parse_node_name(std::string(folder.prefix) + name);
   if (!claimed) return std::nullopt;
   const auto file = read_identity(directory, name);
+  if (!file && !is_gone(file.error())) return file.error();
   if (!file || file->is_directory()) return std::nullopt;
   DeviceNode node{claimed->role, std::string(folder.path) + "/" + name, claimed->minor, std::nullopt, file->device,
                   file->inode};
@@ -113,14 +116,23 @@ std::optional<DeviceNode> read_node(int directory, const NodeFolder& folder, con
   return node;
 }
 
-void read_folder_nodes(const NodeFolder& folder, const DeviceMajors& majors, std::vector<DeviceNode>& nodes) {
+/// An error: not everything in there could be read. A folder that is not there has nothing in it.
+Result<void> read_folder_nodes(const NodeFolder& folder, const DeviceMajors& majors, std::vector<DeviceNode>& nodes) {
   const UniqueFd directory(open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
-  if (!directory) return;
+  if (!directory) {
+    auto error = system_error(folder.path);
+    return is_gone(error) ? Result<void>() : error;
+  }
+  Result<void> whole;
   DirectoryReader reader;
   reader.start(directory.get());
   while (const char* name = reader.next()) {
-    if (auto node = read_node(directory.get(), folder, name, majors)) nodes.push_back(*std::move(node));
+    auto node = read_node(directory.get(), folder, name, majors);
+    if (!node) whole = node.error();
+    if (node && *node) nodes.push_back(**std::move(node));
   }
+  if (reader.error() != 0) return system_error(folder.path, reader.error());
+  return whole;
 }
 
 /// `rest` is a number, as in "nvidia-fs0"; nothing else may follow.
@@ -201,8 +213,11 @@ DeviceNodes DeviceNodes::read() {
   const auto devices = read_file("/proc/devices");
   const auto majors = parse_device_majors(devices ? *devices : std::string());
   std::vector<DeviceNode> nodes;
-  for (const auto& folder : kFolders) read_folder_nodes(folder, majors, nodes);
-  return DeviceNodes(std::move(nodes), majors);
+  bool complete = devices || is_gone(devices.error());
+  for (const auto& folder : kFolders) complete = read_folder_nodes(folder, majors, nodes).has_value() && complete;
+  DeviceNodes read(std::move(nodes), majors);
+  read.complete_ = complete;
+  return read;
 }
 
 DeviceNodes::DeviceNodes(std::vector<DeviceNode> nodes, DeviceMajors majors) : majors_(std::move(majors)) {

@@ -74,6 +74,9 @@ class DeviceNodes {
   /// Files and not only numbers have to be compared.
   [[nodiscard]] bool has_files() const noexcept { return has_files_; }
 
+  /// False: something in /dev could not be read, and may be a node.
+  [[nodiscard]] bool complete() const noexcept { return complete_; }
+
   /// Sorts nodes() by role, minor and path; gives for each former index the new one.
   [[nodiscard]] std::vector<std::size_t> sort();
 
@@ -86,6 +89,7 @@ class DeviceNodes {
   std::map<NodeKey, std::size_t> by_key_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, NodeKey> by_file_;
   bool has_files_ = false;
+  bool complete_ = true;
 };
 
 }  // namespace vacate

@@ -91,7 +91,8 @@ void note_blind_spot(DriverSample& sample) {
 DriverSample combine(Answers answers) {
   DriverSample sample = std::move(answers.library);
   const bool has_module = answers.module.driver.state == DriverState::ok;
-  const bool has_nodes = has_module || DeviceNodes::read().has_driver();
+  const auto nodes = DeviceNodes::read();
+  const bool has_nodes = has_module || nodes.has_driver() || !nodes.complete();
   auto& driver = sample.driver;
   // No library is no driver only where nothing else of one is there either.
   if (driver.state == DriverState::absent && has_nodes) driver.state = DriverState::no_answer;

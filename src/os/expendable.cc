@@ -50,6 +50,17 @@ bool arrange(int channel, int shared) noexcept {
   return copy < 0 || dup2(copy, kChildShared) >= 0;
 }
 
+/// Nothing thrown (out of memory) may leave the child: it would run the caller's own clean-up with descriptors whose
+/// numbers mean other files here. A pidfd of the caller's could be a process's directory by now, which takes signals.
+int run_contained(const std::function<int(int, int)>& work, int shared) noexcept {
+  static constexpr int kDefect = 70;
+  try {
+    return work(kChildChannel, shared);
+  } catch (...) {
+    return kDefect;
+  }
+}
+
 [[noreturn]] void run_child(pid_t parent, int channel, int shared, const char* name,
                             const std::function<int(int, int)>& work) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -60,7 +71,7 @@ bool arrange(int channel, int shared) noexcept {
   (void)!chdir("/");
   if (!arrange(channel, shared)) _exit(1);
   close_all_from(shared < 0 ? kChildShared : kChildShared + 1);
-  _exit(work(kChildChannel, shared < 0 ? -1 : kChildShared));
+  _exit(run_contained(work, shared < 0 ? -1 : kChildShared));
 }
 
 Result<void> wait_for(int fd, short events, Deadline deadline) {

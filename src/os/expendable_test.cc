@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
 
 #include "os/expendable_pass.h"
 #include "os/procfs.h"
@@ -93,6 +94,24 @@ TEST(Expendable, TellsThatItDied) {
   const auto status = child->wait(Deadline::after(5s));
   ASSERT_TRUE(status && WIFSIGNALED(*status));
   EXPECT_EQ(WTERMSIG(*status), SIGSEGV);
+}
+
+// Out of memory in a child: what it would unwind is its parent's, whose numbers of descriptors mean other files there.
+TEST(Expendable, NothingThrownLeavesTheChild) {
+  struct CleanUp {
+    pid_t owner;
+    int channel;
+    ~CleanUp() {
+      if (getpid() != owner) (void)!write(channel, "x", 1);
+    }
+  };
+  const CleanUp of_the_parent{getpid(), 3};  // 3: the channel of every such child
+  auto child = Expendable::start("test", [](int) -> int { throw std::bad_alloc(); });
+  ASSERT_TRUE(child);
+  EXPECT_EQ(read_to_end(*child), "");
+  const auto status = child->wait(Deadline::after(5s));
+  ASSERT_TRUE(status && WIFEXITED(*status));
+  EXPECT_EQ(WEXITSTATUS(*status), 70);
 }
 
 void answer_index(std::size_t index, FrameWriter& answer) { answer.number(static_cast<std::uint32_t>(index)); }

@@ -37,29 +37,54 @@ bool has_capability(std::uint64_t effective, unsigned number) noexcept {
   return number < 64 && ((effective >> number) & 1U) != 0;
 }
 
-Caller read_caller(const ProcDirectory& root) {
+namespace {
+
+/// Parent first. A parent that ends meanwhile has the chain read anew; one that stays away is hidden (hidepid), and
+/// whoever may not see it may not signal it either.
+Result<std::vector<pid_t>> read_ancestors(const ProcDirectory& root, const ProcDirectory& self) {
   static constexpr std::size_t kDeepest = 4096;  // pids can be recycled into a circle while the chain is read
+  static constexpr int kTries = 4;
+  std::vector<pid_t> ancestors;
+  for (int i = 0; i < kTries; ++i) {
+    ancestors.clear();
+    auto stat = self.stat();
+    while (stat && stat->ppid > 0 && ancestors.size() < kDeepest) {
+      ancestors.push_back(stat->ppid);
+      const auto parent = root.open(stat->ppid);
+      stat = parent ? parent->stat() : Result<ProcStat>(parent.error());
+    }
+    if (stat) return ancestors;
+    if (stat.error().code != ErrorCode::gone) return stat.error();
+  }
+  return ancestors;
+}
+
+}  // namespace
+
+Caller caller_without_ancestors() {
   Caller caller;
   caller.uid = geteuid();
   caller.self.pid = getpid();
   caller.self.pid_namespace = own_pid_namespace();
+  return caller;
+}
+
+Result<Caller> read_caller(const ProcDirectory& root) {
+  Caller caller = caller_without_ancestors();
   const auto self = root.open(caller.self.pid);
-  if (!self) return caller;
-  if (const auto status = self->status()) {
-    const auto capabilities = status->effective_capabilities.value_or(0);
-    caller.root =
-        caller.uid == 0 && has_capability(capabilities, CAP_KILL) && has_capability(capabilities, CAP_SYS_PTRACE);
-  }
-  auto stat = self->stat();
-  if (!stat) return caller;
+  if (!self) return self.error();
+  const auto status = self->status();
+  if (!status) return status.error();
+  const auto capabilities = status->effective_capabilities.value_or(0);
+  caller.root =
+      caller.uid == 0 && has_capability(capabilities, CAP_KILL) && has_capability(capabilities, CAP_SYS_PTRACE);
+  const auto stat = self->stat();
+  if (!stat) return stat.error();
   caller.self.start_ticks = stat->start_ticks;
   caller.session_leader = stat->sid;
-  while (stat && stat->ppid > 0 && caller.ancestors.size() < kDeepest) {
-    caller.ancestors.push_back(stat->ppid);
-    const auto parent = root.open(stat->ppid);
-    if (!parent) break;
-    stat = parent->stat();
-  }
+  auto ancestors = read_ancestors(root, *self);
+  if (!ancestors) return ancestors.error();
+  caller.ancestors = *std::move(ancestors);
   return caller;
 }
 

@@ -18,8 +18,10 @@ namespace vacate {
 [[nodiscard]] bool is_whole_host(const ProcDirectory& root);
 
 /// The calling process. `root` where it may signal and look into everybody: euid 0 with CAP_KILL and CAP_SYS_PTRACE
-/// effective.
-[[nodiscard]] Caller read_caller(const ProcDirectory& root);
+/// effective. An error: its ancestors could not all be read, and nobody can be told from one of them.
+[[nodiscard]] Result<Caller> read_caller(const ProcDirectory& root);
+/// What is known of it without /proc.
+[[nodiscard]] Caller caller_without_ancestors();
 
 /// Capabilities as bit numbers of capability(7), from CapEff.
 [[nodiscard]] bool has_capability(std::uint64_t effective, unsigned number) noexcept;

@@ -23,7 +23,9 @@ using ::testing::ElementsAre;
 TEST(ReadCaller, KnowsItselfAndItsAncestors) {
   const auto root = ProcDirectory::open_root();
   ASSERT_TRUE(root);
-  const auto caller = read_caller(*root);
+  const auto read = read_caller(*root);
+  ASSERT_TRUE(read);
+  const auto& caller = *read;
   EXPECT_EQ(caller.self.pid, getpid());
   EXPECT_GT(caller.self.start_ticks, 0U);
   ASSERT_FALSE(caller.ancestors.empty());

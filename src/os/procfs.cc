@@ -165,21 +165,24 @@ std::uint64_t own_pid_namespace() {
   return identity ? identity->inode : 0;
 }
 
-std::optional<LiveThread> find_live_thread(const ProcDirectory& process, pid_t leader) {
+Result<std::optional<LiveThread>> find_live_thread(const ProcDirectory& process, pid_t leader) {
+  using Found = std::optional<LiveThread>;
   DirectoryReader reader;
   const auto tasks = process.open("task");
-  if (!tasks) return std::nullopt;
-  const auto tids = list_numbers(*tasks, reader);
-  if (!tids) return std::nullopt;
-  std::optional<LiveThread> found;
+  const auto tids = tasks ? list_numbers(*tasks, reader) : Result<std::vector<pid_t>>(tasks.error());
+  if (!tids) return tids.error().code == ErrorCode::gone ? Result<Found>(std::nullopt) : tids.error();
+  Found found;
+  std::optional<Error> problem;
   for (const pid_t tid : *tids) {
     if (tid == leader) continue;
     const auto task = tasks->open(tid);
     const auto stat = task ? task->stat() : Result<ProcStat>(task.error());
+    if (!stat && stat.error().code != ErrorCode::gone) problem = stat.error();
     if (!stat || stat->state == 'Z' || stat->state == 'X') continue;
-    if (!stat->is_exiting()) return LiveThread{tid, false};
+    if (!stat->is_exiting()) return Found(LiveThread{tid, false});
     if (!found) found = LiveThread{tid, true};
   }
+  if (problem) return *problem;
   return found;
 }
 

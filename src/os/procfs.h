@@ -84,6 +84,7 @@ struct LiveThread {
   pid_t tid = 0;
   bool all_exiting = false;  ///< every live thread is on its way out
 };
-[[nodiscard]] std::optional<LiveThread> find_live_thread(const ProcDirectory& process, pid_t leader);
+/// Nothing: no thread lives, or the process is gone. An error: that could not be told.
+[[nodiscard]] Result<std::optional<LiveThread>> find_live_thread(const ProcDirectory& process, pid_t leader);
 
 }  // namespace vacate

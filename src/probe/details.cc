@@ -21,8 +21,10 @@ double seconds_of(clockid_t clock) noexcept {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-std::uint64_t namespace_of(const ProcDirectory& process) {
+/// 0: it may not be asked.
+Result<std::uint64_t> namespace_of(const ProcDirectory& process) {
   const auto link = process.read_link("ns/pid");
+  if (!link && link.error().code != ErrorCode::denied) return link.error();
   return link ? parse_bracketed_inode(*link).value_or(0) : 0;
 }
 
@@ -37,9 +39,10 @@ Unknown reason_of(const Error& error) noexcept {
 }
 
 /// The first block again: it may have changed since the walk.
-bool refresh(const ProcDirectory& directory, Process& process) {
+Result<void> refresh(const ProcDirectory& directory, Process& process) {
   const auto stat = directory.stat();
-  if (!stat || stat->start_ticks != process.key.start_ticks) return false;
+  if (!stat) return stat.error();
+  if (stat->start_ticks != process.key.start_ticks) return Error{ErrorCode::gone, "another process by now"};
   process.ppid = stat->ppid;
   process.pgid = stat->pgid;
   process.sid = stat->sid;
@@ -47,7 +50,7 @@ bool refresh(const ProcDirectory& directory, Process& process) {
   process.state = stat->state;
   process.threads = stat->threads;
   process.exiting = stat->is_exiting();
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -86,18 +89,30 @@ DetailReader::DetailReader(const ProcDirectory& root, Users users)
   if (ticks > 0) ticks_a_second_ = static_cast<double>(ticks);
 }
 
-bool DetailReader::read(Process& process) {
+Result<void> DetailReader::read(Process& process) {
+  auto read = read_everything(process);
+  if (read) {
+    process.detailed = true;
+  } else if (read.error().code != ErrorCode::gone) {
+    process.cgroup.clear();  // half of the facts could speak against it and the other half for it
+  }
+  return read;
+}
+
+Result<void> DetailReader::read_everything(Process& process) {
   const auto directory = root_.open(process.key.pid);
   const Process before = process;
-  if (!directory || !refresh(*directory, process)) return false;
+  if (!directory) return directory.error();
+  if (auto same = refresh(*directory, process); !same) return same;
   const auto status = directory->status();
-  if (!status) return false;
-  process.detailed = true;
+  if (!status) return status.error();
   process.uid = status->effective_uid ? Reading<uid_t>(*status->effective_uid) : Reading<uid_t>(Unknown::failed);
   process.user = process.uid ? users_.name_of(*process.uid) : std::string();
   process.ns_pids = status->ns_pids;
   process.started = boot_time_ + static_cast<double>(process.key.start_ticks) / ticks_a_second_;
   const auto cgroup = directory->read("cgroup", 65536);
+  if (!cgroup && cgroup.error().code != ErrorCode::denied && cgroup.error().code != ErrorCode::gone)
+    return cgroup.error();
   process.cgroup = cgroup ? parse_cgroup(*cgroup) : std::string();
   const auto login = directory->read("loginuid", 32);
   process.login_uid = login ? parse_login_uid(*login) : std::nullopt;
@@ -106,30 +121,41 @@ bool DetailReader::read(Process& process) {
   char thread_state = '?';
   std::optional<ProcDirectory> thread;
   if (process.state == 'Z' && process.threads > 1) {
-    const auto live = find_live_thread(*directory, process.key.pid);
+    const auto found = find_live_thread(*directory, process.key.pid);
+    if (!found) return found.error();
+    const auto& live = *found;
     process.exiting = live && live->all_exiting;
     auto opened = live ? directory->open(("task/" + std::to_string(live->tid)).c_str())
                        : Result<ProcDirectory>(Error{ErrorCode::gone, ""});
     if (opened) thread.emplace(*std::move(opened));
+    if (!opened && opened.error().code != ErrorCode::gone) return opened.error();
     const auto stat = thread ? thread->stat() : Result<ProcStat>(Error{ErrorCode::gone, ""});
     if (stat) thread_state = stat->state;
     if (!live) process.threads = 1;
   }
   const ProcDirectory& owner = thread ? *thread : *directory;
-  read_memory_facts(owner, process);
+  if (auto facts = read_memory_facts(owner, process); !facts) return facts;
   process.condition = condition_of(before, process, *status, thread_state);
   if (process.state != 'D' && thread_state != 'D') process.wchan.clear();
-  return true;
+  return {};
 }
 
 /// What hangs on the memory or the namespaces of a task: gone for a leader that has ended, there for its live threads.
-void DetailReader::read_memory_facts(const ProcDirectory& owner, Process& process) const {
+/// A zombie has neither.
+Result<void> DetailReader::read_memory_facts(const ProcDirectory& owner, Process& process) const {
+  const auto is_expected = [](const Error& error) {
+    return error.code == ErrorCode::denied || error.code == ErrorCode::gone;
+  };
   auto exe = owner.read_link("exe");
+  if (!exe && !is_expected(exe.error())) return exe.error();
   process.exe =
       exe ? Reading<std::string>(without_deleted(*std::move(exe))) : Reading<std::string>(reason_of(exe.error()));
-  process.pid_namespace = namespace_of(owner);
+  const auto pid_namespace = namespace_of(owner);
+  if (!pid_namespace && !is_expected(pid_namespace.error())) return pid_namespace.error();
+  process.pid_namespace = pid_namespace.value_or(0);
   const auto wchan = owner.read("wchan", 256);
   process.wchan = wchan && *wchan != "0" ? *wchan : std::string();
+  return {};
 }
 
 Condition DetailReader::condition_of(const Process& before, const Process& now, const ProcStatus& status,
@@ -160,7 +186,7 @@ KernelStackScan::KernelStackScan(std::vector<pid_t> pids)
         auto task = root ? root->open(pid) : Result<ProcDirectory>(root.error());
         auto stat = task ? task->stat() : Result<ProcStat>(task.error());
         if (stat && stat->state == 'Z') {
-          const auto live = find_live_thread(*task, pid);
+          const auto live = find_live_thread(*task, pid).value_or(std::nullopt);
           auto thread = live ? task->open(("task/" + std::to_string(live->tid)).c_str())
                              : Result<ProcDirectory>(Error{ErrorCode::gone, ""});
           task = std::move(thread);
@@ -203,7 +229,8 @@ CommandLineScan::CommandLineScan(std::vector<pid_t> pids)
         const auto root = ProcDirectory::open_root();
         const auto process = root ? root->open(pid) : Result<ProcDirectory>(root.error());
         auto text = process ? process->read("cmdline", kLongestCommandLine) : Result<std::string>(process.error());
-        const auto thread = text && text->empty() ? find_live_thread(*process, pid) : std::nullopt;
+        const auto thread = text && text->empty() ? find_live_thread(*process, pid).value_or(std::nullopt)
+                                                  : std::optional<LiveThread>();
         if (thread)
           text = process->read(("task/" + std::to_string(thread->tid) + "/cmdline").c_str(), kLongestCommandLine);
         answer.number(static_cast<std::uint8_t>(text.has_value()));
@@ -251,11 +278,13 @@ NamespaceSearch find_in_namespace(const ProcDirectory& root, const std::vector<P
   for (const auto& process : processes) {
     if (process.kernel_thread || is_gone(process)) continue;
     const auto directory = root.open(process.key.pid);
-    if (!directory) continue;
-    const auto theirs = namespace_of(*directory);
-    search.everybody = search.everybody && theirs != 0;
-    if (theirs != inode) continue;
+    const auto theirs = directory ? namespace_of(*directory) : directory.error();
+    if (!theirs && theirs.error().code == ErrorCode::gone) continue;
+    search.everybody = search.everybody && theirs.value_or(0) != 0;
+    if (theirs.value_or(0) != inode) continue;
     const auto status = directory->status();
+    if (!status && status.error().code == ErrorCode::gone) continue;
+    search.everybody = search.everybody && status && !status->ns_pids.empty();
     if (status && !status->ns_pids.empty() && status->ns_pids.back() == number) {
       search.pid = process.key.pid;
       return search;
@@ -267,7 +296,7 @@ NamespaceSearch find_in_namespace(const ProcDirectory& root, const std::vector<P
 /// A number exists though no process of this scan has it: hidden by hidepid, or started since.
 bool exists_unseen(pid_t pid) {
   const UniqueFd pidfd(open_pidfd(pid));
-  return pidfd || errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSYS;
+  return pidfd || (errno != ESRCH && errno != EINVAL && errno != ENOENT);
 }
 
 }  // namespace

@@ -33,14 +33,16 @@ class DetailReader {
  public:
   DetailReader(const ProcDirectory& root, Users users);
 
-  /// Fills everything but argv, pipes, listens and the parent it names. False: gone, or another process than `process`
-  /// by now.
-  [[nodiscard]] bool read(Process& process);
+  /// Fills everything but argv, pipes, listens and the parent it names. gone: ended, or another process than `process`
+  /// by now. Any other error: something could not be read, and the process is left as one that is not detailed, of
+  /// which nothing can be proven.
+  [[nodiscard]] Result<void> read(Process& process);
   /// CLOCK_REALTIME of the machine's boot, in seconds: start ticks count from there (facts.md 3.7).
   [[nodiscard]] double boot_time() const noexcept { return boot_time_; }
 
  private:
-  void read_memory_facts(const ProcDirectory& owner, Process& process) const;
+  [[nodiscard]] Result<void> read_everything(Process& process);
+  [[nodiscard]] Result<void> read_memory_facts(const ProcDirectory& owner, Process& process) const;
   [[nodiscard]] Condition condition_of(const Process& before, const Process& now, const ProcStatus& status,
                                        char thread_state);
 

@@ -268,7 +268,7 @@ TEST_F(Details, FrozenByVersionOneIsSeen) {
   ASSERT_TRUE(reaches(root_, child.pid(), 'D'));
   DetailReader reader(root_, Users::read());
   auto process = walked(root_, child.pid());
-  const bool read = reader.read(process);
+  const bool read = reader.read(process).has_value();
   ASSERT_TRUE(group.write("freezer.state", "THAWED"));  // a KILL stays pending until then
   ASSERT_TRUE(read);
   EXPECT_EQ(process.condition, Condition::frozen);

@@ -88,6 +88,7 @@ class MappingScan::Reader {
  private:
   Status read_maps(pid_t pid) {
     matcher_.start();
+    unidentified_ = false;
     if (!root_) {
       auto root = ProcDirectory::open_root();
       if (!root) return Status::failed;
@@ -102,7 +103,7 @@ class MappingScan::Reader {
       const ssize_t n = ::read(maps->get(), piece_.data(), piece_.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return status_of(system_error("maps"));
-      if (n == 0) return Status::ok;
+      if (n == 0) return unidentified_ ? Status::failed : Status::ok;
       matcher_.feed({piece_.data(), static_cast<std::size_t>(n)});
     }
   }
@@ -111,7 +112,8 @@ class MappingScan::Reader {
   /// there.
   Status read_live_thread(pid_t pid) {
     const auto thread = find_live_thread(*process_, pid);
-    return thread ? read_maps(thread->tid) : Status::ok;
+    if (!thread) return status_of(thread.error());
+    return *thread ? read_maps((*thread)->tid) : Status::ok;
   }
 
   MapsMatcher::Identified identify(const MapsLine& line) {
@@ -130,6 +132,10 @@ class MappingScan::Reader {
     if (file && file->is_typeless() && line.path.starts_with(kBuffer))
       return {NodeKey{NodeKind::dma_buf, file->device, file->inode}, true};
     if (file) return {nodes_.match(*file), true};
+    const bool is_expected = file.error().code == ErrorCode::gone || file.error().code == ErrorCode::denied;
+    // Of the rest, dead file systems for one, only what is called as a node is could be one.
+    const bool may_be_node = ends_in_node_name(line.path) || line.path.starts_with(kBuffer);
+    unidentified_ = unidentified_ || (!by_file && !is_expected && may_be_node);
     return {by_file, file.error().code != ErrorCode::gone};
   }
 
@@ -137,6 +143,7 @@ class MappingScan::Reader {
   std::vector<std::uint64_t> watched_;
   std::optional<ProcDirectory> root_, process_;
   MapsMatcher matcher_;
+  bool unidentified_ = false;  ///< something mapped may be a node and could not be asked
   std::array<char, 32768> piece_;
 };
 

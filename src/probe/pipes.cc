@@ -45,27 +45,30 @@ std::string directory_of(const ChannelEnd& end) {
   return end.tid == end.pid ? std::string() : "task/" + std::to_string(end.tid) + "/";
 }
 
-/// Asks about one descriptor; leaves the end unasked where it is another file by now.
-void describe(const ProcDirectory& process, bool candidate, End& end) {
+/// Asks about one descriptor; leaves the end unasked where it is another file by now. An error: it may be either end.
+Result<void> describe(const ProcDirectory& process, bool candidate, End& end) {
   const std::string prefix = directory_of(*end.at);
   const std::string number = std::to_string(end.at->fd);
   const std::string name = prefix + "fd/" + number;
   // The permission bits of the link say how it was opened: one call, where fdinfo takes three.
   const auto link = process.identity(name.c_str(), Links::keep);
-  if (!link) return;
+  if (!link) return link.error();
   end.access = ((link->mode & 0400U) != 0 ? kReads : 0) | ((link->mode & 0200U) != 0 ? kWrites : 0);
-  if (!candidate) return;
+  if (!candidate) return {};
   const auto file = process.identity(name.c_str());
-  if (!file || file->inode != end.at->inode) {
+  if (!file) return file.error();
+  if (file->inode != end.at->inode) {
     end.access = 0;
-    return;
+    return {};
   }
   const auto text = process.read((prefix + "fdinfo/" + number).c_str());
-  const auto info = text ? parse_fdinfo(*text) : std::nullopt;
-  if (!info) return;
+  if (!text) return text.error();
+  const auto info = parse_fdinfo(*text);
+  if (!info) return {};
   end.changed = file->changed;
   end.close_on_exec = info->close_on_exec();
   end.described = true;
+  return {};
 }
 
 /// Asks the kernel whether anybody at all has the opposite end of this pipe, by opening this end once more for a
@@ -90,7 +93,7 @@ class PipeReader {
  public:
   PipeReader(const PipeInputs& inputs, std::vector<Process>& processes) : inputs_(inputs), processes_(processes) {}
 
-  void run() {
+  std::vector<pid_t> run() {
     choose();
     ask();
     for (auto& [inode, ends] : ends_)
@@ -98,6 +101,7 @@ class PipeReader {
     for (auto& process : processes_)
       std::sort(process.pipes.begin(), process.pipes.end(),
                 [](const PipeEnd& a, const PipeEnd& b) { return std::tie(a.fd, a.inode) < std::tie(b.fd, b.inode); });
+    return {unread_.begin(), unread_.end()};
   }
 
  private:
@@ -137,16 +141,17 @@ class PipeReader {
     std::sort(order.begin(), order.end(), [](const End* a, const End* b) {
       return std::tie(a->at->pid, a->at->tid, a->at->fd) < std::tie(b->at->pid, b->at->tid, b->at->fd);
     });
-    std::optional<ProcDirectory> process;
-    pid_t opened = 0;
+    std::optional<Result<ProcDirectory>> process;
     for (End* end : order) {
-      if (end->at->pid != opened) {
-        opened = end->at->pid;
-        process.reset();
-        auto directory = inputs_.root.open(opened);
-        if (directory) process.emplace(*std::move(directory));
+      if (!process || end->at->pid != opened_) {
+        opened_ = end->at->pid;
+        process.emplace(inputs_.root.open(opened_));
       }
-      if (process) describe(*process, is_candidate(*end->at), *end);
+      const auto asked = *process ? describe(**process, is_candidate(*end->at), *end) : Result<void>(process->error());
+      if (asked) continue;
+      const bool is_gone = asked.error().code == ErrorCode::gone;
+      end->access = is_gone ? 0 : kReads | kWrites;
+      if (!is_gone) unread_.insert(opened_);
     }
   }
 
@@ -203,10 +208,14 @@ class PipeReader {
   std::vector<Process>& processes_;
   std::set<pid_t> candidates_;
   EndsByInode ends_;
+  pid_t opened_ = 0;
+  std::set<pid_t> unread_;
 };
 
 }  // namespace
 
-void read_pipes(const PipeInputs& inputs, std::vector<Process>& processes) { PipeReader(inputs, processes).run(); }
+std::vector<pid_t> read_pipes(const PipeInputs& inputs, std::vector<Process>& processes) {
+  return PipeReader(inputs, processes).run();
+}
 
 }  // namespace vacate

@@ -21,7 +21,8 @@ struct PipeInputs {
   double boot_time = 0;                         ///< see DetailReader
 };
 
-/// Fills Process::pipes of every detailed process.
-void read_pipes(const PipeInputs& inputs, std::vector<Process>& processes);
+/// Fills Process::pipes of every detailed process. Gives those of which an end could not be asked about; whoever may
+/// have the other end of a pipe is counted as having it.
+[[nodiscard]] std::vector<pid_t> read_pipes(const PipeInputs& inputs, std::vector<Process>& processes);
 
 }  // namespace vacate

@@ -61,7 +61,10 @@ class Scanner {
     snapshot.time = now_in_seconds();
     snapshot.host = read_host();
     snapshot.host.whole_host = is_whole_host(root_);
-    snapshot.caller = read_caller(root_);
+    auto caller = read_caller(root_);
+    if (!caller) blind_.add_unread_caller(caller.error());
+    snapshot.caller = caller ? *std::move(caller) : caller_without_ancestors();
+    if (!nodes_.complete()) blind_.add_unread_nodes();
     snapshot.shells = read_shells();
     look();
     ask_driver();
@@ -237,8 +240,12 @@ void Scanner::read_candidates() {
     if (!same) gone.insert(pid);
   }
   CommandLineScan command_lines(pinned);
-  for (const pid_t pid : pinned)
-    if (!gone.contains(pid) && !reader.read(*find(pid))) gone.insert(pid);
+  for (const pid_t pid : pinned) {
+    if (gone.contains(pid)) continue;
+    const auto read = reader.read(*find(pid));
+    if (!read && read.error().code == ErrorCode::gone) gone.insert(pid);
+    if (!read && read.error().code != ErrorCode::gone) blind_.add_undetailed(pid, read.error());
+  }
   for (auto& [pid, argv] : command_lines.finish()) {
     if (!argv.known() && argv.reason() == Unknown::timed_out) blind_.add_stuck_argv(pid);
     find(pid)->argv = std::move(argv);
@@ -274,11 +281,14 @@ void Scanner::read_relations() {
   static constexpr std::chrono::milliseconds kNetlink{500};
   Supervision supervision(root_, scan_.snapshot.host, processes());
   const auto& walk = walker_->result();
-  const auto sockets = read_unix_sockets(Deadline::after(kNetlink)).value_or(std::vector<UnixSocket>{});
+  auto told = read_unix_sockets(Deadline::after(kNetlink));
+  if (!told) blind_.add_unread_sockets(told.error());
+  const auto sockets = told ? *std::move(told) : std::vector<UnixSocket>();
   blind_.add_unreadable(walk, mappings_, scan_.snapshot.caller.root);
   blind_.add_hiding(root_, scan_.snapshot);
-  read_pipes({root_, walk.channels, sockets, blind_.everybody_seen(), boot_time_}, processes());
-  read_listeners(root_, walk.channels, processes());
+  blind_.add_unread_channels(
+      read_pipes({root_, walk.channels, sockets, blind_.everybody_seen(), boot_time_}, processes()));
+  blind_.add_unread_listeners(read_listeners(root_, walk.channels, processes()));
   resolve_named_parents(root_, processes());
   const auto in_flight = find_in_flight(root_, walk.channels, sockets);
   blind_.add_in_flight(in_flight, processes());
@@ -312,7 +322,8 @@ void Scanner::note_hidden() {
   for (const auto& charge : scan_.snapshot.charges) {
     if (find(charge.pid) != nullptr) continue;
     const UniqueFd pidfd(open_pidfd(charge.pid));
-    if (pidfd && !root_.identity(std::to_string(charge.pid).c_str())) blind_.add_hidden(charge.pid);
+    const bool may_exist = pidfd || (errno != ESRCH && errno != EINVAL && errno != ENOENT);
+    if (may_exist && !root_.identity(std::to_string(charge.pid).c_str())) blind_.add_hidden(charge.pid);
   }
 }
 

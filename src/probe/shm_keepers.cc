@@ -81,6 +81,9 @@ bool may_be_tracker(const ProcDirectory& process) {
          line->find(kOldTracker) != std::string::npos;
 }
 
+/// What the first byte of an answer says.
+enum class Look : std::uint8_t { ended, there, failed };
+
 /// In the child: the command line can block for ever.
 void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& places, FrameWriter& answer) {
   const auto own = root.identity("self/ns/mnt");
@@ -90,8 +93,10 @@ void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& 
   // A zombie without live threads answers for nothing.
   const bool has_ended = stat && (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
   const bool is_there = status && stat && !stat->is_kernel_thread() && !has_ended;
-  answer.number(static_cast<std::uint8_t>(is_there));
-  if (!is_there) return;
+  const bool failed =
+      (!status && status.error().code != ErrorCode::gone) || (!stat && stat.error().code != ErrorCode::gone);
+  answer.number(static_cast<std::uint8_t>(failed ? Look::failed : is_there ? Look::there : Look::ended));
+  if (!is_there || failed) return;
   answer.number(static_cast<std::int32_t>(status->ns_pids.empty() ? pid : status->ns_pids.back()));
   answer.number(static_cast<std::uint32_t>(status->effective_uid.value_or(0)));
   answer.number(stat->start_ticks);
@@ -134,11 +139,14 @@ void read_keepers(ShmSnapshot& snapshot) {
     if (own_root)
       look_at(*own_root, (*pids)[index], snapshot.places, answer);
     else
-      answer.number(std::uint8_t{0});
+      answer.number(static_cast<std::uint8_t>(Look::failed));
   });
+  std::size_t failed = 0;
   const auto missing = pass.finish([&](std::size_t index, std::string_view bytes) {
     FrameReader answer(bytes);
-    if (answer.number<std::uint8_t>() == 0) return;
+    const auto look = static_cast<Look>(answer.number<std::uint8_t>());
+    if (look == Look::failed) ++failed;
+    if (look != Look::there) return;
     ShmKeeper keeper;
     keeper.pid = (*pids)[index];
     keeper.own_pid = answer.number<std::int32_t>();
@@ -158,6 +166,11 @@ void read_keepers(ShmSnapshot& snapshot) {
     mounted.insert(here.begin(), here.end());
   }
   snapshot.mounted.assign(mounted.begin(), mounted.end());
+  if (failed > 0) {
+    snapshot.visibility.all_references = false;
+    snapshot.visibility.blind_spots.push_back(
+        {"keepers-failed", std::to_string(failed) + " processes cannot be read about"});
+  }
   if (missing.empty()) return;
   snapshot.visibility.all_references = false;
   snapshot.visibility.blind_spots.push_back(

@@ -156,7 +156,9 @@ ShmSnapshot ShmScanner::run() {
     return std::move(snapshot_);
   }
   snapshot_.host.whole_host = is_whole_host(*root);
-  snapshot_.caller = read_caller(*root);
+  auto caller = read_caller(*root);
+  if (!caller) spots_.push_back({"caller-failed", caller.error().message});
+  snapshot_.caller = caller ? *std::move(caller) : caller_without_ancestors();
   for (std::size_t i = 0; i < snapshot_.segments.size(); ++i)
     files_[{snapshot_.segments[i].identity.device, snapshot_.segments[i].identity.inode}].push_back(i);
   look_at_processes(*root);

@@ -14,18 +14,21 @@ std::string table_prefix(const ChannelEnd& end) {
   return end.tid == end.pid ? std::string() : "task/" + std::to_string(end.tid) + "/";
 }
 
-std::uint64_t net_namespace_of(const ProcDirectory& root, const ChannelEnd& end) {
+Result<std::uint64_t> net_namespace_of(const ProcDirectory& root, const ChannelEnd& end) {
   const auto link = root.read_link((std::to_string(end.pid) + "/" + table_prefix(end) + "ns/net").c_str());
-  return link ? parse_bracketed_inode(*link).value_or(0) : 0;
+  if (!link) return link.error();
+  return parse_bracketed_inode(*link).value_or(0);
 }
 
 using Inodes = std::set<std::uint64_t>;
 
-Inodes read_listening(const ProcDirectory& root, const ChannelEnd& end) {
+/// A kernel without one of the families has no such table.
+Result<Inodes> read_listening(const ProcDirectory& root, const ChannelEnd& end) {
   Inodes inodes;
   for (const char* family : {"tcp", "tcp6"}) {
     const auto text = root.read((std::to_string(end.pid) + "/" + table_prefix(end) + "net/" + family).c_str(),
                                 std::size_t{64} << 20U);
+    if (!text && text.error().code != ErrorCode::gone) return text.error();
     if (!text) continue;
     const auto found = parse_listening_inodes(*text);
     inodes.insert(found.begin(), found.end());
@@ -51,6 +54,7 @@ class InFlightSearch {
     }
     const auto text =
         root_.read((std::to_string(end.pid) + "/" + table_prefix(end) + "fdinfo/" + std::to_string(end.fd)).c_str());
+    scan_.complete = scan_.complete && (text || text.error().code == ErrorCode::gone);
     const auto info = text ? parse_fdinfo(*text) : std::nullopt;
     if (info && info->scm_fds > 0) scan_.queued.push_back({end.pid, end.fd, info->scm_fds});
   }
@@ -68,7 +72,7 @@ class InFlightSearch {
       return at->queued > 0 || !at->stream;  // an empty datagram carries, too
     // Of a kind without descriptors, or of another network namespace.
     const auto [theirs, added] = namespaces_.try_emplace(end.pid, 0);
-    if (added) theirs->second = net_namespace_of(root_, end);
+    if (added) theirs->second = net_namespace_of(root_, end).value_or(0);
     return unix_sockets_.empty() || theirs->second != own_namespace_;
   }
 
@@ -82,10 +86,11 @@ class InFlightSearch {
 
 }  // namespace
 
-void read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
-                    std::vector<Process>& processes) {
-  std::map<std::uint64_t, Inodes> listening;  // by network namespace
-  std::map<pid_t, const Inodes*> of_process;
+std::vector<pid_t> read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
+                                  std::vector<Process>& processes) {
+  std::map<std::uint64_t, Result<Inodes>> listening;  // by network namespace
+  std::map<pid_t, const Inodes*> of_process;          // nullptr: it is gone, or could not be asked
+  std::vector<pid_t> unread;
   for (const auto& end : channels) {
     if (!end.is_socket) continue;
     const auto process = std::lower_bound(processes.begin(), processes.end(), end.pid,
@@ -94,12 +99,17 @@ void read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& ch
     const auto [known, added] = of_process.try_emplace(end.pid, nullptr);
     if (added) {
       const auto inode = net_namespace_of(root, end);
-      const auto [table, unread] = listening.try_emplace(inode);
-      if (unread && inode != 0) table->second = read_listening(root, end);
-      known->second = &table->second;
+      auto table = inode ? listening.find(*inode) : listening.end();
+      if (inode && table == listening.end()) table = listening.emplace(*inode, read_listening(root, end)).first;
+      const bool is_read = inode && table->second;
+      const bool is_gone = !inode && inode.error().code == ErrorCode::gone;
+      known->second = is_read ? &*table->second : nullptr;
+      process->listens = !is_read && !is_gone;
+      if (process->listens) unread.push_back(end.pid);
     }
-    process->listens = known->second->contains(end.inode);
+    if (known->second != nullptr) process->listens = known->second->contains(end.inode);
   }
+  return unread;
 }
 
 InFlightScan find_in_flight(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,

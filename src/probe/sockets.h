@@ -12,9 +12,10 @@
 
 namespace vacate {
 
-/// Sets Process::listens of detailed processes that have a listening inet or inet6 stream socket.
-void read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
-                    std::vector<Process>& processes);
+/// Sets Process::listens of detailed processes that have a listening inet or inet6 stream socket. Gives those of which
+/// that could not be read: they are taken to listen, which can only spare them.
+[[nodiscard]] std::vector<pid_t> read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
+                                                std::vector<Process>& processes);
 
 struct InFlight {
   pid_t pid = 0;  ///< a process that has the receiving socket
@@ -23,7 +24,7 @@ struct InFlight {
 };
 struct InFlightScan {
   std::vector<InFlight> queued;  ///< by pid and fd
-  bool complete = true;          ///< false: more sockets than are asked in one scan
+  bool complete = true;          ///< false: more sockets than are asked in one scan, or one could not be asked
 };
 /// `unix_sockets` by inode: those of vacate's own network namespace with nothing to receive are passed over.
 [[nodiscard]] InFlightScan find_in_flight(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,

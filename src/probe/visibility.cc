@@ -54,6 +54,8 @@ void BlindSpots::add_unreadable(const Walk& walk, const Mappings& mappings, bool
 
 void BlindSpots::add_hiding(const ProcDirectory& proc, const Snapshot& snapshot) {
   const auto mounts = proc.read("self/mountinfo");
+  if (!mounts && !snapshot.caller.root)
+    spots_.push_back({"hidepid", "whether /proc hides processes cannot be read: " + mounts.error().message});
   const auto how = mounts ? parse_proc_mount(*mounts) : ProcMount{};
   if (how.hides_processes && !snapshot.caller.root) {
     spots_.push_back({"hidepid", "/proc hides the processes of other users"});
@@ -69,6 +71,38 @@ void BlindSpots::add_hiding(const ProcDirectory& proc, const Snapshot& snapshot)
 
 void BlindSpots::add_unpinned(pid_t pid, const Error& error) {
   spots_.push_back({"not-pinned", fmt::format("process {} cannot be held on to: {}", pid, error.message)});
+}
+
+void BlindSpots::add_undetailed(pid_t pid, const Error& error) {
+  spots_.push_back({"details-failed", fmt::format("process {}: {}", pid, error.message)});
+  all_references_ = false;
+}
+
+void BlindSpots::add_unread_channels(std::vector<pid_t> pids) {
+  if (pids.empty()) return;
+  spots_.push_back({"pipes-failed", "pipes or sockets cannot be asked about: " + list_pids(std::move(pids))});
+  all_references_ = false;
+}
+
+void BlindSpots::add_unread_listeners(std::vector<pid_t> pids) {
+  if (pids.empty()) return;
+  spots_.push_back({"listeners-failed",
+                    "whether it listens on a socket cannot be read, so it is taken to: " + list_pids(std::move(pids))});
+}
+
+void BlindSpots::add_unread_sockets(const Error& error) {
+  // A kernel without that interface has nobody who could be asked.
+  if (error.code != ErrorCode::gone && error.code != ErrorCode::unsupported)
+    spots_.push_back({"sockets-failed", error.message});
+}
+
+void BlindSpots::add_unread_nodes() {
+  spots_.push_back({"nodes-failed", "not everything in /dev could be read: the driver may have more nodes there"});
+  all_references_ = false;
+}
+
+void BlindSpots::add_unread_caller(const Error& error) {
+  spots_.push_back({"caller-failed", "which processes vacate itself was started by cannot be read: " + error.message});
 }
 
 void BlindSpots::add_stuck_argv(pid_t pid) {

@@ -23,6 +23,16 @@ class BlindSpots {
   /// hidepid, and a pid namespace that is not the host's.
   void add_hiding(const ProcDirectory& proc, const Snapshot& snapshot);
   void add_unpinned(pid_t pid, const Error& error);
+  /// What stands behind a process that could hold a GPU, or is related to one that does.
+  void add_undetailed(pid_t pid, const Error& error);
+  /// Ends of pipes and sockets by which it would be proven that an owner died.
+  void add_unread_channels(std::vector<pid_t> pids);
+  void add_unread_listeners(std::vector<pid_t> pids);
+  void add_unread_sockets(const Error& error);
+  /// Something in /dev that may be a node of the driver.
+  void add_unread_nodes();
+  /// Which processes are vacate's own ancestors.
+  void add_unread_caller(const Error& error);
   void add_stuck_argv(pid_t pid);
   void add_hidden(pid_t pid);
   /// Who shares whose open files could not be found out to the end.

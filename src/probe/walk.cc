@@ -15,6 +15,7 @@ namespace vacate {
 namespace {
 
 constexpr std::uint32_t kOwnerBits = 0700;
+constexpr std::string_view kBufferLink = "/dmabuf:";
 /// Tables compared with before a thread's is walked anew. More private tables than that in one process are counted
 /// again.
 constexpr std::size_t kMostKnownTables = 16;
@@ -62,6 +63,7 @@ KernelFiles KernelFiles::read() {
     files.anonymous_device = file->device;
     files.anonymous_inode = file->inode;
   }
+  files.known = files.pipe_device != 0 && files.anonymous_device != 0;
   return files;
 }
 
@@ -75,10 +77,13 @@ std::optional<Process> Walker::read_process(pid_t pid) {
   if (process.state == 'Z' && process.threads > 1) {
     // The main thread has ended; whether the process has is told by the others (facts.md 3.1).
     const auto directory = root_.open(pid);
-    const auto thread = directory ? find_live_thread(*directory, pid) : std::nullopt;
-    process.exiting = thread && thread->all_exiting;
-    if (thread) process.condition = Condition::zombie_leader;
-    if (!thread) process.threads = 1;
+    const auto thread = directory ? find_live_thread(*directory, pid) : directory.error();
+    // Where that cannot be told it is taken to live: who lives owns what is his.
+    if (!thread) (void)note_failure(pid, thread.error());
+    const bool lives = thread ? thread->has_value() : thread.error().code != ErrorCode::gone;
+    process.exiting = lives && thread && (*thread)->all_exiting;
+    if (lives) process.condition = Condition::zombie_leader;
+    if (!lives) process.threads = 1;
   }
   if (process.condition != Condition::zombie_leader) process.condition = first_condition(process);
   return process;
@@ -103,6 +108,8 @@ void Walker::add_process(pid_t pid) {
 }
 
 void Walker::walk_all_descriptors() {
+  if (!files_.known)
+    walk_.failed.emplace_back(getpid(), "no pipe or event could be made, so those of others cannot be told from files");
   for (auto& process : walk_.processes) walk_descriptors(process);
 }
 
@@ -136,7 +143,10 @@ void Walker::walk_threads(const ProcDirectory& process, const Process& about, bo
                                     [&](pid_t other) { return compare_tables(tid, other) == 0; });
     if (shares) continue;
     const auto task = tasks->open(tid);
-    if (!task) continue;  // ended meanwhile
+    if (!task) {
+      (void)note_failure(pid, task.error());  // unless it ended meanwhile
+      continue;
+    }
     if (known_tables.size() < kMostKnownTables) known_tables.push_back(tid);
     if (!walk_table(*task, {pid, tid})) return;
   }
@@ -152,10 +162,18 @@ bool Walker::walk_table(const ProcDirectory& owner, Table table) {
       take_descriptor(owner, *descriptors, table, name, *file);
     } else if (file.error().code == ErrorCode::denied) {
       return note_failure(table.pid, file.error());
+    } else if (!is_of_no_interest(*descriptors, name)) {
+      (void)note_failure(table.pid, file.error());  // unless it was closed meanwhile
     }
-    // Anything else: closed meanwhile, or a file on a dead file system, which no GPU node is.
   }
   return reader_.error() == 0 || note_failure(table.pid, system_error("fd", reader_.error()));
+}
+
+/// What cannot be asked may be a file on a dead file system: no GPU node, no pipe. Its name tells.
+bool Walker::is_of_no_interest(const ProcDirectory& descriptors, const char* name) const {
+  const auto link = descriptors.read_link(name);
+  return watched_.empty() && link && link->starts_with('/') && !link->starts_with(kBufferLink) &&
+         !ends_in_node_name(*link);
 }
 
 void Walker::take_descriptor(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table,
@@ -190,9 +208,9 @@ void Walker::take_descriptor(const ProcDirectory& owner, const ProcDirectory& de
 
 void Walker::take_ring(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name) {
   const auto link = descriptors.read_link(name);
+  if (!link) (void)note_failure(table.pid, link.error());
   if (!link || *link != "anon_inode:[io_uring]") return;
-  const auto text = owner.read(descriptor_info_name(name).c_str());
-  const auto info = text ? parse_fdinfo(*text) : std::nullopt;
+  const auto info = read_info(owner, table, name);
   if (!info) return;
   for (const auto& path : info->user_files)
     if (ends_in_node_name(path)) walk_.rings.push_back({table.pid, number_of(name), path});
@@ -201,13 +219,19 @@ void Walker::take_ring(const ProcDirectory& owner, const ProcDirectory& descript
 /// A buffer of the driver, exported: of no device number, told by its exporter (facts.md 2.2.7).
 void Walker::take_buffer(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
                          const FileIdentity& file) {
-  static constexpr std::string_view kLink = "/dmabuf:", kExporter = "nv_dmabuf";
+  static constexpr std::string_view kExporter = "nv_dmabuf";
   const auto link = descriptors.read_link(name);
-  if (!link || !link->starts_with(kLink)) return;
-  const auto text = owner.read(descriptor_info_name(name).c_str());
-  const auto info = text ? parse_fdinfo(*text) : std::nullopt;
+  if (!link) (void)note_failure(table.pid, link.error());
+  if (!link || !link->starts_with(kBufferLink)) return;
+  const auto info = read_info(owner, table, name);
   if (info && info->exporter == kExporter)
     walk_.hits.push_back({table.pid, table.tid, number_of(name), {NodeKind::dma_buf, file.device, file.inode}});
+}
+
+std::optional<FdInfo> Walker::read_info(const ProcDirectory& owner, Table table, const char* name) {
+  const auto text = owner.read(descriptor_info_name(name).c_str());
+  if (!text) (void)note_failure(table.pid, text.error());
+  return text ? parse_fdinfo(*text) : std::nullopt;
 }
 
 bool Walker::note_failure(pid_t pid, const Error& error) {

@@ -53,6 +53,7 @@ struct KernelFiles {
   std::uint64_t pipe_device = 0;
   std::uint64_t anonymous_device = 0;
   std::uint64_t anonymous_inode = 0;  ///< the one that all but the security-labelled ones share
+  bool known = false;
   [[nodiscard]] static KernelFiles read();
 };
 
@@ -101,6 +102,9 @@ class Walker {
   void take_buffer(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
                    const FileIdentity& file);
   void take_ring(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name);
+  [[nodiscard]] bool is_of_no_interest(const ProcDirectory& descriptors, const char* name) const;
+  [[nodiscard]] std::optional<FdInfo> read_info(const ProcDirectory& owner, Table table, const char* name);
+  /// Always false. One that has ended is no failure.
   bool note_failure(pid_t pid, const Error& error);
 
   const ProcDirectory& root_;
