@@ -269,6 +269,7 @@ Json step_of(const Step& step) {
   object["term_only"] = step.terms.term_only;
   object["grace"] =
       step.terms.grace ? seconds_of(static_cast<double>(step.terms.grace->count()) / 1000) : Json(nullptr);
+  object["pidfd_inode"] = step.key.pidfd_inode != 0 ? Json(step.key.pidfd_inode) : Json(nullptr);
   return object;
 }
 
