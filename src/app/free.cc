@@ -156,6 +156,21 @@ Outcome outcome_of_look(const PreparedFree& prepared, const std::vector<Release>
   return outcome;
 }
 
+/// In place of what an executor makes of their refusals.
+void put_decided(std::vector<StepResult>& results, const std::vector<StepResult>& decided) {
+  for (auto& result : results)
+    for (const auto& known : decided)
+      if (known.n == result.n) result = known;
+}
+
+/// Those that speak about the verdict.
+std::vector<StepResult> telling(std::vector<StepResult> results, const std::vector<unsigned>& aside) {
+  std::erase_if(results, [&](const StepResult& result) {
+    return std::find(aside.begin(), aside.end(), result.n) != aside.end();
+  });
+  return results;
+}
+
 bool is_unreadable(const std::vector<Release>& releases) {
   return std::any_of(releases.begin(), releases.end(),
                      [](const Release& release) { return release.proof == Proof::unreadable; });
@@ -207,6 +222,7 @@ void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& see
   const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience};
   LiveExecutor executor(pins, rules, tools_.execution, tools_.log, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
+  put_decided(outcome_.results, prepared_.decided);
   if (round.has_action(Action::signal)) ++outcome_.rounds;
   note_interruption();
 }
@@ -321,7 +337,8 @@ void Conduct::conclude(std::vector<Release> releases) {
   name_late_kills(outcome_, prepared_.request);
   name_replacements();
   const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).has_action(Action::signal));
-  outcome_.verdict = judge_command(outcome_.results, releases, left ? Remaining::somebody : Remaining::nobody);
+  outcome_.verdict = judge_command(telling(outcome_.results, prepared_.aside), releases,
+                                   left ? Remaining::somebody : Remaining::nobody);
   if (outcome_.verdict == Verdict::nothing_to_do && may_have_missed_all(last_.snapshot, prepared_.request.selection))
     outcome_.verdict = Verdict::cannot_tell;
   leave_out_unselected(releases, prepared_.request.selection);
@@ -340,7 +357,15 @@ FreeReport Conduct::run() {
 
 Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Release>& releases) {
   if (prepared.plan.has_action(Action::signal)) return Verdict::holders_remain;
-  if (!prepared.plan.empty()) return Verdict::refused;
+  const auto is_refused = [&](const Step& step) {
+    return std::none_of(prepared.decided.begin(), prepared.decided.end(),
+                        [&](const StepResult& known) { return known.n == step.n; });
+  };
+  if (std::any_of(prepared.plan.steps.begin(), prepared.plan.steps.end(), is_refused)) return Verdict::refused;
+  const auto decided = telling(prepared.decided, prepared.aside);
+  if (std::any_of(decided.begin(), decided.end(),
+                  [](const StepResult& result) { return result.status == StepStatus::skipped; }))
+    return Verdict::holders_remain;
   const bool unsure =
       is_unreadable(releases) || may_have_missed_all(prepared.before.snapshot, prepared.request.selection);
   return unsure ? Verdict::cannot_tell : Verdict::nothing_to_do;
@@ -389,6 +414,11 @@ Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu
   return prepared;
 }
 
+void replace_plan(PreparedFree& prepared, Plan plan) {
+  prepared.plan = std::move(plan);
+  prepared.gpus = gpus_to_verify(prepared.before, prepared.plan, prepared.request.selection);
+}
+
 FreeReport carry_out(PreparedFree prepared, const FreeTools& tools, const Policy& policy) {
   return Conduct(std::move(prepared), tools, policy).run();
 }
@@ -398,6 +428,7 @@ FreeReport rehearse(const PreparedFree& prepared, const Policy& policy) {
   Outcome outcome = outcome_of_look(prepared, releases);
   RecordingExecutor recorder;
   outcome.results = recorder.execute(prepared.plan, prepared.before.snapshot, Deadline::never());
+  put_decided(outcome.results, prepared.decided);
   outcome.dry_run = true;
   outcome.verdict = verdict_of_rehearsal(prepared, releases);
   return report_of(std::move(outcome), prepared.before, prepared);

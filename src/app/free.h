@@ -27,11 +27,18 @@ struct PreparedFree {
   std::vector<unsigned> gpus;                   ///< whose release is verified, by index
   std::vector<std::string> unmatched = {};      ///< selectors that no holder fits or needs, a line each
   std::optional<std::string> policy_file = {};  ///< of --policy: advice repeats it
+  /// Results of steps that are refusals because only one of two plans has them, and n of those that say nothing about
+  /// the verdict (plan/agreement.h).
+  std::vector<StepResult> decided = {};
+  std::vector<unsigned> aside = {};
 };
 
 /// Plans. malformed: a selector that names nothing there is.
 [[nodiscard]] Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu_words,
                                                 FreeRequest request, Deadline::Clock::time_point started);
+
+/// Takes `plan` in place of what was planned, with the GPUs that it has to be verified on.
+void replace_plan(PreparedFree& prepared, Plan plan);
 
 /// What carrying out needs of the world.
 struct FreeTools {

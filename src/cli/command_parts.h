@@ -25,6 +25,9 @@ namespace vacate {
 /// The recording that --replay names, attributed. malformed: what is wrong with it.
 [[nodiscard]] Result<Look> look_at_file(const std::string& path, const Policy& policy);
 
+/// `free` on this machine (free_command.cc).
+[[nodiscard]] int free_gpus(const FreeOptions& options);
+
 // Commands that explain (explaining_commands.cc).
 [[nodiscard]] int explain(const WhyOptions& options);
 [[nodiscard]] int diagnose(const DoctorOptions& options);

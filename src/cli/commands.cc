@@ -6,11 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "app/free.h"
 #include "app/load_policy.h"
 #include "app/look.h"
 #include "cli/command_parts.h"
-#include "cli/live_lines.h"
 #include "cli/signal_watch.h"
 #include "cli/terminal.h"
 #include "execute/wait.h"
@@ -58,79 +56,7 @@ int run(const StatusOptions& options) {
                        : show_status_once(options, selection, *driver, policy);
 }
 
-std::string render(const FreeReport& report, OutputFormat format) {
-  return format == OutputFormat::json ? render_free_json(report.outcome)
-                                      : render_outcome_text(report, style_for(STDOUT_FILENO));
-}
-
-/// Shows the plan where it will be read: beside the question where standard output belongs to a script.
-Result<void> show_plan(const PreparedFree& prepared, OutputFormat format) {
-  const int descriptor = format == OutputFormat::json ? STDERR_FILENO : STDOUT_FILENO;
-  return write_all(descriptor, render_plan_text(prepared.plan, prepared.request, style_for(descriptor)));
-}
-
-int decline_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy, std::string_view why) {
-  const FreeReport report = decline(prepared, policy);
-  int code = number_of(exit_code_of(report.outcome));
-  if (options.format == OutputFormat::json) code = delivered(render_free_json(report.outcome), code);
-  complain(why);
-  return code;
-}
-
-int execute_free(const FreeOptions& options, PreparedFree prepared, DriverSession& driver, const Policy& policy) {
-  auto signals = SignalWatch::start();
-  if (!signals) return complain_about(signals.error());
-  const bool shows = !options.quiet && options.format == OutputFormat::text && is_capable_terminal(STDERR_FILENO) &&
-                     !prepared.plan.empty();
-  LiveLines lines(shows ? Show::lines : Show::nothing, style_for(STDERR_FILENO));
-  NoActionLog log;
-  const FreeTools tools{[&] { return look_at_machine(driver, policy); },
-                        [&](Deadline deadline) { return driver.sample(deadline); },
-                        [&] {
-                          driver.close(Deadline::after(policy.driver_deadline));
-                          if (auto fresh = DriverSession::start()) driver = std::move(*fresh);
-                        },
-                        lines,
-                        lines,
-                        log,
-                        signals->descriptor(),
-                        [&] { return signals->caught(); }};
-  const FreeReport report = carry_out(std::move(prepared), tools, policy);
-  lines.wipe();
-  return delivered(render(report, options.format), number_of(exit_code_of(report.outcome)));
-}
-
-int run(const FreeOptions& options) {
-  if (options.replay) return replay(options);
-  const auto started = Deadline::Clock::now();
-  const auto loaded = load_policy(options.policy_file);
-  if (!loaded) return complain_about(loaded.error());
-  const Policy& policy = *loaded;
-  FreeRequest request = options.request;
-  auto users = resolve_users(options.words.users);
-  if (!users) return complain_about(users.error());
-  request.selection.users = std::move(*users);
-  auto driver = DriverSession::start();
-  if (!driver) return complain_about(driver.error());
-  auto prepared = prepare_free(look_at_machine(*driver, policy), options.words.gpus, std::move(request), started);
-  if (!prepared) return complain_about(prepared.error());
-  prepared->policy_file = options.policy_file;
-  for (const auto& line : prepared->unmatched) complain(line);
-  if (options.mode == Mode::dry_run) return rehearse_free(options, *prepared, policy);
-  const bool needs_consent = options.mode == Mode::ask && prepared->plan.has_action(Action::signal);
-  const bool can_ask = is_terminal(STDIN_FILENO) && is_terminal(STDERR_FILENO);
-  if (options.format == OutputFormat::text || (needs_consent && can_ask))
-    if (!prepared->plan.empty())
-      if (const auto shown = show_plan(*prepared, options.format); !shown && needs_consent)
-        return complain_about(shown.error());
-  if (needs_consent && !can_ask)
-    return decline_free(options, *prepared, policy,
-                        "nothing was done: there is no terminal to ask on; add --yes to go ahead");
-  if (needs_consent && !ask_yes_no("Proceed? [y/N] "))
-    return decline_free(options, *prepared, policy, "nothing was done");
-  if (needs_consent) prepared->started = Deadline::Clock::now();  // the time limit is for the work, not for the answer
-  return execute_free(options, std::move(*prepared), *driver, policy);
-}
+int run(const FreeOptions& options) { return free_gpus(options); }
 
 int run(const WaitOptions& options) { return run_wait(options); }
 

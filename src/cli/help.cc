@@ -86,6 +86,8 @@ Who:
 How:
   --yes           do not ask; needed where there is no terminal
   --dry-run       show the plan, send nothing
+  --plan FILE     do what this plan (--dry-run --json) and a fresh one have in
+                  common; repeat the options that it was made with
   --replay FILE   with --dry-run: plan for a recorded machine
   --grace TIME    from TERM to KILL (10s)
   --timeout TIME  for the whole command (1min)

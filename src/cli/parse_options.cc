@@ -22,7 +22,7 @@ struct Words {
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
   bool keep_shm = false;
   std::vector<std::string> gpus, pids, users, even, units, containers, jobs, cgroups;
-  std::optional<std::string> grace, timeout, replay, policy;
+  std::optional<std::string> grace, timeout, replay, policy, plan;
   bool redact = false;
   std::vector<std::string> operands;
 };
@@ -74,6 +74,7 @@ void add_free(CLI::App& app, Words& words) {
   add_switch(app, "--keep-shm", words.keep_shm);
   add_switch(app, "--quiet", words.quiet);
   add_list(app, "--even", words.even);
+  add_value(app, "--plan", words.plan);
   add_value(app, "--grace", words.grace);
   add_value(app, "--timeout", words.timeout);
 }
@@ -135,6 +136,8 @@ std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
   if (words.policy && words.policy->empty()) return "--policy: name a file";
+  if (words.plan && words.plan->empty()) return "--plan: name a file";
+  if (words.plan && words.replay) return "--plan and --replay contradict each other";
   if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
   if (words.replay && words.replay->empty()) return "--replay: the name of a file is missing";
   return find_empty_word(words);
@@ -193,6 +196,7 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   options.quiet = words.quiet;
   options.replay = std::move(words.replay);
   options.policy_file = std::move(words.policy);
+  options.plan_file = std::move(words.plan);
   return Options(std::move(options));
 }
 
