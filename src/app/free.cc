@@ -28,7 +28,7 @@ void insert_all(std::vector<unsigned>& into, const std::vector<unsigned>& from) 
 std::vector<unsigned> gpus_to_verify(const Sighting& before, const Plan& plan, const Selection& selection) {
   std::vector<unsigned> gpus = selection.gpus;
   for (const auto& step : plan.steps)
-    if (selection.all_gpus || step.action == Action::signal) insert_all(gpus, step.gpus);
+    if (selection.all_gpus || is_ending(step.action)) insert_all(gpus, step.gpus);
   if (selection.all_gpus && !is_narrowing(selection))
     for (const auto& gpu : before.snapshot.gpus) gpus.push_back(gpu.index);
   if (selection.all_gpus)
@@ -223,7 +223,7 @@ void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& see
   LiveExecutor executor(pins, rules, tools_.execution, tools_.log, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
   put_decided(outcome_.results, prepared_.decided);
-  if (round.has_action(Action::signal)) ++outcome_.rounds;
+  if (round.ends_anybody()) ++outcome_.rounds;
   note_interruption();
 }
 
@@ -234,7 +234,7 @@ Escalation Conduct::escalation(const Plan& round) {
   if (prepared_.request.term_only) return Escalation::term_only;
   if (!first_term_) first_term_ = Clock::now();
   const bool only_successors = std::all_of(round.steps.begin(), round.steps.end(), [](const Step& step) {
-    return step.action != Action::signal || step.rule == "successor";
+    return !is_ending(step.action) || step.rule == "successor";
   });
   const bool is_over = Clock::now() >= *first_term_ + prepared_.request.grace;
   return is_over && only_successors ? Escalation::kill_at_once : Escalation::kill_after_grace;
@@ -255,7 +255,7 @@ void Conduct::look_again() {
 /// What is left to do: whoever was dealt with is not dealt with twice, and a supervisor that starts its process anew is
 /// not fought but named.
 Plan Conduct::next_round(const Sighting& now) const {
-  if (!prepared_.plan.has_action(Action::signal)) return {};
+  if (!prepared_.plan.ends_anybody()) return {};
   Plan next = plan_next_round(now.snapshot, now.attribution, prepared_.request, outcome_.plan,
                               prepared_.before.snapshot, prepared_.before.attribution);
   const auto replacements = find_replacements(prepared_.before, outcome_.plan, outcome_.results, now.snapshot);
@@ -279,7 +279,7 @@ std::vector<Release> Conduct::release_everything() {
     if (!is_fresh) look_again();
     is_fresh = true;
     const Plan round = next_round(last_);
-    if (round.has_action(Action::signal) && may_go_on()) {
+    if (round.ends_anybody() && may_go_on()) {
       outcome_.plan.steps.insert(outcome_.plan.steps.end(), round.steps.begin(), round.steps.end());
       execute(round, last_pins_, last_.snapshot);
       is_fresh = false;
@@ -311,7 +311,7 @@ Watched Conduct::watch() {
   };
   tools.sample = tools_.sample;
   tools.reopen_driver = tools_.reopen_driver;
-  tools.wants_round = [this](const Sighting& now) { return may_go_on() && next_round(now).has_action(Action::signal); };
+  tools.wants_round = [this](const Sighting& now) { return may_go_on() && next_round(now).ends_anybody(); };
   tools.observer = &tools_.release;
   tools.wake = tools_.wake;
   const bool second_look = may_be_replaced(prepared_.before, outcome_.plan, outcome_.results);
@@ -336,7 +336,7 @@ void Conduct::conclude(std::vector<Release> releases) {
   explain_survivors(outcome_.results, outcome_.plan, last_.snapshot);
   name_late_kills(outcome_, prepared_.request);
   name_replacements();
-  const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).has_action(Action::signal));
+  const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).ends_anybody());
   outcome_.verdict = judge_command(telling(outcome_.results, prepared_.aside), releases,
                                    left ? Remaining::somebody : Remaining::nobody);
   if (outcome_.verdict == Verdict::nothing_to_do && may_have_missed_all(last_.snapshot, prepared_.request.selection))
@@ -351,12 +351,12 @@ FreeReport Conduct::run() {
   const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan);
   conclude(release_everything());
   if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.log, tools_.wake);
-  if (prepared_.plan.has_action(Action::signal)) outcome_.record = tools_.log.outcome();
+  if (prepared_.plan.ends_anybody()) outcome_.record = tools_.log.outcome();
   return report_of(std::move(outcome_), last_, prepared_);
 }
 
 Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Release>& releases) {
-  if (prepared.plan.has_action(Action::signal)) return Verdict::holders_remain;
+  if (prepared.plan.ends_anybody()) return Verdict::holders_remain;
   const auto is_refused = [&](const Step& step) {
     return std::none_of(prepared.decided.begin(), prepared.decided.end(),
                         [&](const StepResult& known) { return known.n == step.n; });

@@ -311,6 +311,11 @@ Snapshot Redactor::redact(Snapshot s) {
   redact(s.services);
   redact(s.containers, false);
   redact(s.jobs, true);
+  for (auto& daemon : s.mps_daemons) {
+    if (daemon.uid.known()) daemon.uid = uid(*daemon.uid);
+    daemon.pipe_directory = path(daemon.pipe_directory);
+    daemon.detail = without_paths(daemon.detail);
+  }
   for (auto& shell : s.shells) shell = path(shell);
   for (auto& spot : s.visibility.blind_spots) spot.detail = without_paths(spot.detail);
   std::sort(s.visibility.blind_spots.begin(), s.visibility.blind_spots.end());

@@ -40,7 +40,7 @@ void keep_to(ShmPlan& plan, const ShmSnapshot& snapshot, const std::set<ShmFileK
 
 ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan) {
   ShmOfEnded shm;
-  if (request.keep_shm || !plan.has_action(Action::signal) || !has_candidates()) return shm;
+  if (request.keep_shm || !plan.ends_anybody() || !has_candidates()) return shm;
   const auto snapshot = scan_shm({});
   if (!snapshot) return shm;
   for (const auto& segment : snapshot->segments) {
@@ -54,7 +54,7 @@ std::set<ShmFileKey> ShmOfEnded::used_by_ended(const Plan& plan, const std::vect
   std::set<pid_t> ended;
   for (const auto& result : results)
     for (const auto& step : plan.steps)
-      if (step.n == result.n && step.action == Action::signal && has_ended(result.status)) ended.insert(step.key.pid);
+      if (step.n == result.n && is_ending(step.action) && has_ended(result.status)) ended.insert(step.key.pid);
   std::set<ShmFileKey> files;
   for (const auto& use : uses_)
     if (ended.contains(use.pid)) files.insert(use.file);

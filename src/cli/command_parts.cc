@@ -66,7 +66,7 @@ int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, cons
                                 : render_plan_text(prepared.plan, prepared.request, style);
   if (!prepared.plan.empty())
     for (const auto& note : report.notes) text += wrap(printable(note), 0, style.width);
-  if (prepared.plan.has_action(Action::signal)) text += "dry run: nothing was sent\n";
+  if (prepared.plan.ends_anybody()) text += "dry run: nothing was sent\n";
   return delivered(text, code);
 }
 

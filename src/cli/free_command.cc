@@ -120,7 +120,7 @@ int FreeCommand::run() {
 
 int FreeCommand::rehearse_or_execute(PreparedFree prepared) {
   if (options_.mode == Mode::dry_run) return rehearse_free(options_, prepared, policy_);
-  const bool has_signals = prepared.plan.has_action(Action::signal);
+  const bool has_signals = prepared.plan.ends_anybody();
   if (options_.mode == Mode::ask && has_signals) return ask_and_execute(std::move(prepared));
   if (has_signals && !turn_.why_none.empty()) complain(turn_.why_none);
   if (options_.format == OutputFormat::text && !prepared.plan.empty())

@@ -83,7 +83,7 @@ Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds l
   for (const auto index : gpus) words.push_back(std::to_string(index));
   auto prepared = prepare_free(std::move(look), words, std::move(request), Deadline::Clock::now());
   if (!prepared) return prepared.error();
-  if (!prepared->plan.has_action(Action::signal)) return Reaped{};
+  if (!prepared->plan.ends_anybody()) return Reaped{};
   auto signals = SignalWatch::start();
   if (!signals) return signals.error();
   LiveLines silent(Show::nothing, {});

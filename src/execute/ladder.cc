@@ -15,7 +15,7 @@ std::optional<Deadline::Clock::time_point> next_signal_at(const Progress& rung, 
   }
   switch (rung.ask) {
     case Ask::at_once:
-      return times.first_term;
+      return rung.not_before ? std::max(*rung.not_before, times.first_term) : times.first_term;
     case Ask::at_half_grace:
       return times.first_term + rules.grace / 2;
     case Ask::after_others:

@@ -19,6 +19,8 @@ struct Progress {
   bool killed = false;                                            ///< KILL was sent
   bool term_only = false;                                         ///< a policy's word: never KILL
   std::optional<std::chrono::milliseconds> grace = std::nullopt;  ///< a policy's word: so long after its own TERM
+  /// TERM has to wait until then: it may end by itself.
+  std::optional<Deadline::Clock::time_point> not_before = std::nullopt;
 };
 
 /// What all of a run share.

@@ -33,6 +33,14 @@ TEST(Ladder, TheTrackerIsAskedOnlyAfterTheOthersAreGone) {
             kStart + 14s);  // asked late: half the grace at least
 }
 
+TEST(Ladder, WhoMayEndByItselfIsAskedLater) {
+  Progress rung;
+  rung.not_before = kStart + 2s;
+  EXPECT_EQ(next_signal_at(rung, times()), kStart + 2s);
+  rung.asked = kStart + 2s;
+  EXPECT_EQ(next_signal_at(rung, times()), kStart + 10s);
+}
+
 TEST(Ladder, TermOnlyNeverEscalates) {
   EXPECT_EQ(next_signal_at({Ask::at_once, kStart, false}, times(Escalation::term_only)), std::nullopt);
 }

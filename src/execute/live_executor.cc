@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "execute/ladder.h"
+#include "execute/mps_client.h"
 #include "execute/wait.h"
 
 namespace vacate {
@@ -51,6 +52,11 @@ void find_process(Target& target, const PinSet& pins) {
          fmt::format("pid {} is {} now", target.step->key.pid, to_string(now->key())));
 }
 
+StepStatus status_of(ErrorCode code) noexcept {
+  if (code == ErrorCode::timed_out) return StepStatus::timed_out;
+  return code == ErrorCode::denied ? StepStatus::denied : StepStatus::refused;
+}
+
 /// One run over one plan.
 class Run {
  public:
@@ -58,6 +64,8 @@ class Run {
 
   [[nodiscard]] bool done() const { return alive() == 0; }
   [[nodiscard]] ExecutionProgress progress() const;
+  /// What has to come before any signal.
+  void end_mps_clients(Deadline deadline, int wake);
   void send_what_is_due();
   void collect_exits();
   /// Until a process ends, a signal is due, or the caller is to stop. False: it is to stop.
@@ -72,6 +80,7 @@ class Run {
   void advance(Target& target);
   void note_who_is_left();
 
+  const Snapshot* seen_;
   std::vector<Target> targets_;
   LadderTimes times_;
   const Plan& plan_;
@@ -79,7 +88,7 @@ class Run {
 };
 
 Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log)
-    : times_{rules, Clock::now(), std::nullopt}, plan_(plan), log_(log) {
+    : seen_(&seen), times_{rules, Clock::now(), std::nullopt}, plan_(plan), log_(log) {
   targets_.reserve(plan.steps.size());
   for (const auto& step : plan.steps) {
     Target& target = targets_.emplace_back();
@@ -94,7 +103,7 @@ Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const Execu
       target.condition = process->condition;
     if (step.action == Action::refuse)
       settle(target, StepStatus::refused, step.because.empty() ? step.rule : step.because.front());
-    else if (step.action != Action::signal)
+    else if (!is_ending(step.action))
       settle(target, StepStatus::skipped, "not built yet");
     else
       find_process(target, pins);
@@ -149,6 +158,41 @@ void Run::advance(Target& target) {
   if (!target.settled && target.condition == Condition::stopped) send(target, SIGCONT, "CONT");
 }
 
+/// Clients of MPS, through their control daemon. Who could not be ended that way is left alone: it is never signalled.
+/// A daemon that has fallen silent is not asked about the next.
+void Run::end_mps_clients(Deadline deadline, int wake) {
+  static constexpr std::chrono::milliseconds kAnswer{5000};
+  bool is_silent = false;
+  for (auto& target : targets_) {
+    if (target.settled || target.step->action != Action::terminate_client) continue;
+    if (is_readable(wake)) return;
+    const auto limit = Deadline::earlier(deadline, Deadline::after(kAnswer));
+    if (is_silent) {
+      settle(target, StepStatus::timed_out, "the MPS control daemon does not answer; it was not signalled");
+      continue;
+    }
+    const Step& step = *target.step;
+    const IntendedAction action{Deed::terminate_client,
+                                plan_.id,
+                                step.n,
+                                step.key,
+                                fmt::format("MPS server {}", step.mps_server),
+                                {},
+                                step.title,
+                                step.because};
+    const auto ended =
+        recorded(log_, action, [&] { return end_mps_contexts(*target.process, step.mps_server, *seen_, limit); });
+    target.since = Clock::now();
+    if (ended) {
+      target.result.detail = "the MPS control daemon ended its contexts";
+      target.rung.not_before = Clock::now() + times_.rules.patience;
+      continue;
+    }
+    is_silent = ended.error().code == ErrorCode::timed_out;
+    settle(target, status_of(ended.error().code), fmt::format("{}; it was not signalled", ended.error().message));
+  }
+}
+
 void Run::send_what_is_due() {
   for (auto& target : targets_) {
     if (target.settled) continue;
@@ -160,7 +204,7 @@ void Run::send_what_is_due() {
 
 void Run::collect_exits() {
   for (auto& target : targets_)
-    if (!target.settled && target.process->exited()) settle(target, StepStatus::gone);
+    if (!target.settled && target.process->exited()) settle(target, StepStatus::gone, target.result.detail);
   note_who_is_left();
 }
 
@@ -188,7 +232,7 @@ ExecutionProgress Run::progress() const {
   ExecutionProgress progress;
   progress.alive = alive();
   progress.total = static_cast<std::size_t>(std::count_if(
-      targets_.begin(), targets_.end(), [](const Target& target) { return target.step->action == Action::signal; }));
+      targets_.begin(), targets_.end(), [](const Target& target) { return is_ending(target.step->action); }));
   if (const auto due = next_kill()) {
     const auto left = std::max<Clock::duration>(*due - Clock::now(), Clock::duration::zero());
     progress.until_kill = std::chrono::duration_cast<std::chrono::milliseconds>(left);
@@ -226,6 +270,7 @@ std::vector<StepResult> Run::finish(std::string_view why) {
 
 std::vector<StepResult> LiveExecutor::execute(const Plan& plan, const Snapshot& seen, Deadline deadline) {
   Run run(plan, seen, pins_, rules_, log_);
+  run.end_mps_clients(deadline, wake_);
   for (;;) {
     run.collect_exits();
     if (is_readable(wake_)) return run.finish("interrupted");

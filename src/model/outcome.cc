@@ -6,7 +6,7 @@ namespace vacate {
 ExitCode exit_code_of(const Outcome& outcome) noexcept {
   if (outcome.interrupted_by != 0) return static_cast<ExitCode>(128 + outcome.interrupted_by);
   if (outcome.dry_run) {
-    if (outcome.plan.has_action(Action::signal) || outcome.plan.has_action(Action::stop_unit) ||
+    if (outcome.plan.ends_anybody() || outcome.plan.has_action(Action::stop_unit) ||
         outcome.plan.has_action(Action::unlink))
       return ExitCode::holders_remain;  // there is a plan
   }

@@ -12,7 +12,9 @@
 
 namespace vacate {
 
-enum class Action { signal, stop_unit, unlink, refuse };
+/// `terminate_client`: the control daemon of MPS ends the contexts of a client, which is signalled only once it is a
+/// client no more (facts.md 1.8).
+enum class Action { signal, terminate_client, stop_unit, unlink, refuse };
 [[nodiscard]] std::string_view describe(Action action) noexcept;
 
 /// When a process is asked to end.
@@ -22,6 +24,11 @@ enum class Ask {
   after_others,   ///< ends by itself when the others are gone; asked only if it did not
 };
 [[nodiscard]] std::string_view describe(Ask ask) noexcept;
+
+/// Does a step of this kind end its process?
+[[nodiscard]] constexpr bool is_ending(Action action) noexcept {
+  return action == Action::signal || action == Action::terminate_client;
+}
 
 struct Step {
   unsigned n = 0;  ///< 1..
@@ -34,6 +41,7 @@ struct Step {
   std::vector<std::string> because;  ///< every signal cites evidence
   std::string rule;  ///< why refused, or what brought the step in: "leftover", "named", "root-of-tree", "relative", ...
   EndingTerms terms = {};  ///< of policy files
+  pid_t mps_server = 0;    ///< terminate_client: whose client it is
   bool operator==(const Step&) const = default;
 };
 
@@ -45,6 +53,8 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 
   [[nodiscard]] bool has_action(Action action) const noexcept;
+  /// Has it a step that has a process end?
+  [[nodiscard]] bool ends_anybody() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return steps.empty(); }
 };
 

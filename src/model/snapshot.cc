@@ -20,6 +20,16 @@ const Holder* Attribution::find(pid_t pid) const noexcept {
   return at != holders.end() && at->key.pid == pid ? &*at : nullptr;
 }
 
+const MpsServer* MpsDaemon::server_of(pid_t client) const noexcept {
+  for (const auto& server : servers)
+    if (std::binary_search(server.clients.begin(), server.clients.end(), client)) return &server;
+  return nullptr;
+}
+
+bool Plan::ends_anybody() const noexcept {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return is_ending(step.action); });
+}
+
 bool Plan::has_action(Action action) const noexcept {
   return std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.action == action; });
 }

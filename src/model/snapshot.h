@@ -75,6 +75,28 @@ struct Existence {
   bool operator==(const Existence&) const = default;
 };
 
+/// A server of MPS and its clients, as its control daemon tells.
+struct MpsServer {
+  pid_t pid = 0;
+  std::vector<pid_t> clients;  ///< sorted
+  bool operator==(const MpsServer&) const = default;
+};
+
+/// A control daemon of MPS in the scan's pid namespace. It was asked only if somebody is in the driver's MPS list; what
+/// it says is believed only of its own user's clients, or of anybody's if it is root's (facts.md 1.8).
+struct MpsDaemon {
+  ProcessKey key;
+  Reading<uid_t> uid;
+  std::string pipe_directory;      ///< where it is asked; hostile bytes
+  Reading<bool> answered;          ///< unknown: it could not be asked, or did not answer
+  std::string detail;              ///< why
+  std::vector<MpsServer> servers;  ///< by pid; those that are there
+  bool operator==(const MpsDaemon&) const = default;
+
+  /// The server that has this client; nullptr: none.
+  [[nodiscard]] const MpsServer* server_of(pid_t client) const noexcept;
+};
+
 struct Snapshot {
   Host host;
   Caller caller;
@@ -90,9 +112,10 @@ struct Snapshot {
   std::vector<std::vector<pid_t>> shared_clients;
   std::vector<HiddenReference> hidden_references;  ///< by (pid, kind, fd)
   ServiceManager services;
-  std::vector<Existence> containers;  ///< by id: those that control groups of candidates name
-  std::vector<Existence> jobs;        ///< by id: Slurm's
-  std::vector<std::string> shells;    ///< lines of /etc/shells, resolved
+  std::vector<Existence> containers;   ///< by id: those that control groups of candidates name
+  std::vector<Existence> jobs;         ///< by id: Slurm's
+  std::vector<MpsDaemon> mps_daemons;  ///< by pid
+  std::vector<std::string> shells;     ///< lines of /etc/shells, resolved
   Visibility visibility;
 
   bool operator==(const Snapshot&) const = default;

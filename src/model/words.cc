@@ -211,6 +211,8 @@ std::string_view describe(Action action) noexcept {
   switch (action) {
     case Action::signal:
       return "signal";
+    case Action::terminate_client:
+      return "terminate-client";
     case Action::stop_unit:
       return "stop-unit";
     case Action::unlink:

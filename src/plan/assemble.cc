@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/mps.h"
 #include "plan/wording.h"
 
 namespace vacate {
@@ -42,11 +43,13 @@ class Assembler {
   Step signal_step(pid_t pid, const Rung& rung) const {
     const auto& member = *kinship_.member(pid);
     auto step = step_for(member);
-    step.action = Action::signal;
-    step.ask = rung.ask;
+    step.mps_server = selector_.mps_server_of(member);
+    step.action = step.mps_server != 0 ? Action::terminate_client : Action::signal;
+    step.ask = step.mps_server != 0 ? Ask::at_once : rung.ask;  // clients first (facts.md 1.8)
     step.rule = rung.rule;
     step.terms = member.terms();
     if (member.holder != nullptr) append(step.because, evidence_sentences(*member.holder));
+    if (step.mps_server != 0) step.because.push_back(mps_sentence(snapshot_, step.mps_server));
     if (rung.rule == "root-of-tree")
       step.because.push_back(root_sentence(rung.for_whom));
     else if (!rung.for_whom.empty())
@@ -133,6 +136,7 @@ std::string plan_id(const Plan& plan) {
     hash.add(step.rule);
     hash.add(std::uint64_t{step.terms.term_only ? 1U : 0U});
     hash.add(static_cast<std::uint64_t>(step.terms.grace ? step.terms.grace->count() : -1));
+    if (step.mps_server != 0) hash.add(static_cast<std::uint64_t>(step.mps_server));
   }
   return fmt::format("{:016x}", hash.value());
 }

@@ -27,7 +27,7 @@ class Belonging {
     for (const auto& process : before.processes) known_.insert(identity_of(process.key));
     for (const auto& step : first.steps) {
       shown_.insert(identity_of(step.key));
-      if (step.action != Action::signal) continue;
+      if (!is_ending(step.action)) continue;
       asked_.insert(identity_of(step.key));
     }
     note_process_groups(before);

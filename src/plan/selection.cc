@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "plan/mps.h"
 #include "plan/narrowing.h"
+#include "plan/wording.h"
 
 namespace vacate {
 namespace {
@@ -136,16 +138,50 @@ std::optional<Refusal> Selector::restarting_unit(const Member& member) {
       fmt::format("its service would start it again; stop that instead: systemctl stop {}", supervisor->name)};
 }
 
+// A client of MPS is not signalled, whatever is asked, while anybody lives whom its end could harm.
+std::optional<Refusal> Selector::of_mps(const Member& member) const {
+  const auto way = mps_way(*snapshot_, member, *request_);
+  const auto* why = std::get_if<std::string>(&way);
+  if (why == nullptr) return std::nullopt;
+  const bool harms = may_have_mps_server(*snapshot_);
+  if (!harms && names(request_->even, member.key())) return std::nullopt;
+  return Refusal{"mps-client", fmt::format("protected: {}; {}{}", member.protection()->detail, *why,
+                                           harms ? ""
+                                                 : fmt::format("; --even {} to end it all the same, for no MPS "
+                                                               "server is left",
+                                                               member.key().pid))};
+}
+
+// The server goes after its clients, never before them.
+std::optional<Refusal> Selector::with_clients(const Member& member) const {
+  const auto* process = snapshot_->find(member.key().pid);
+  if (process == nullptr || !member.protection()) return std::nullopt;
+  const auto left = clients_left_by(*snapshot_, *process, *request_);
+  if (left.empty()) return std::nullopt;
+  return Refusal{"mps",
+                 fmt::format("its clients would be left undefined, end them first or with it: {}", list_of(left))};
+}
+
+pid_t Selector::mps_server_of(const Member& member) const {
+  if (!is_mps_client(member)) return 0;
+  const auto way = mps_way(*snapshot_, member, *request_);
+  const auto* server = std::get_if<pid_t>(&way);
+  return server != nullptr ? *server : 0;
+}
+
 std::optional<Refusal> Selector::obstacle(const Member& member) const {
   if (member.standing() == Standing::foreign)
     return Refusal{"foreign", "it cannot be seen from here whose it is; run vacate where it can be"};
-  if (const auto& protection = member.protection()) {
+  if (is_mps_client(member)) {
+    if (auto refusal = of_mps(member)) return refusal;
+  } else if (const auto& protection = member.protection()) {
     const auto& why = protection->detail;
     if (protection->absolute) return Refusal{protection->rule, fmt::format("never ended, whatever is asked: {}", why)};
     if (!names(request_->even, member.key()))
       return Refusal{protection->rule,
                      fmt::format("protected: {}; --even {} to end it all the same", why, member.key().pid)};
   }
+  if (auto refusal = with_clients(member)) return refusal;
   if (auto refusal = restarting_unit(member)) return refusal;
   const auto& caller = snapshot_->caller;
   const auto* process = snapshot_->find(member.key().pid);

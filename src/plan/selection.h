@@ -41,6 +41,9 @@ class Selector {
   /// The same for a holder that was brought in by one that is ended: nothing, or why it cannot be.
   [[nodiscard]] std::optional<Refusal> obstacle(const Member& member) const;
 
+  /// The MPS server whose control daemon ends it, for a client of MPS that may be ended; 0: it is ended by signals.
+  [[nodiscard]] pid_t mps_server_of(const Member& member) const;
+
   [[nodiscard]] bool is_named(const ProcessKey& key) const;
   /// See narrowing.h.
   [[nodiscard]] bool is_within(pid_t pid) const;
@@ -49,6 +52,8 @@ class Selector {
 
  private:
   [[nodiscard]] static std::optional<Refusal> restarting_unit(const Member& member);
+  [[nodiscard]] std::optional<Refusal> of_mps(const Member& member) const;
+  [[nodiscard]] std::optional<Refusal> with_clients(const Member& member) const;
   [[nodiscard]] bool is_in_scope(const Holder& holder) const;
   [[nodiscard]] bool has_selected_gpu(const Holder& holder) const;
   [[nodiscard]] bool covers(unsigned gpu) const;

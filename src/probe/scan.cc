@@ -19,6 +19,7 @@
 #include "probe/details.h"
 #include "probe/hidden_references.h"
 #include "probe/mappings.h"
+#include "probe/mps.h"
 #include "probe/pipes.h"
 #include "probe/probe.h"
 #include "probe/references.h"
@@ -303,6 +304,7 @@ void Scanner::read_relations() {
   note_hidden();
   supervision.finish(processes(), scan_.snapshot);
   read_main_processes();
+  ask_mps_daemons(root_, processes(), scan_.snapshot);
 }
 
 /// Main processes of services are often no relatives of what a former one left over: whether they are in the control

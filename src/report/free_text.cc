@@ -41,6 +41,7 @@ std::vector<StepLine> lines_of(const Plan& plan) {
 
 std::string action_cell(const Step& step) {
   if (step.action == Action::refuse) return "refused";
+  if (step.action == Action::terminate_client) return "by MPS";
   switch (step.ask) {
     case Ask::at_once:
       return step.terms.term_only ? "TERM only" : "TERM";
@@ -135,7 +136,7 @@ std::string seconds_text(std::chrono::milliseconds time) {
 
 /// From the first TERM of the run to this one's KILL, at the earliest; nothing where none is sent.
 std::optional<std::chrono::milliseconds> kill_after(const Step& step, const FreeRequest& request) {
-  if (step.action != Action::signal || request.term_only || step.terms.term_only) return std::nullopt;
+  if (!is_ending(step.action) || request.term_only || step.terms.term_only) return std::nullopt;
   const auto half = request.grace / 2;
   const auto own = std::max(step.terms.grace.value_or(half), half);
   return std::max(request.grace, (step.ask == Ask::at_half_grace ? half : half * 0) + own);
@@ -156,7 +157,7 @@ std::string kill_words(const Plan& plan, const FreeRequest& request) {
     const auto pid = static_cast<std::uint64_t>(step.key.pid);
     if (const auto time = kill_after(step, request)) {
       after[*time].push_back(pid);
-    } else if (step.action == Action::signal) {
+    } else if (is_ending(step.action)) {
       never.push_back(pid);
     }
   }
@@ -190,7 +191,7 @@ std::string plan_head(const Plan& plan, const FreeRequest& request) {
     return static_cast<std::size_t>(
         std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return step.action == action; }));
   };
-  const std::size_t ended = count(Action::signal);
+  const std::size_t ended = count(Action::signal) + count(Action::terminate_client);
   const std::size_t refused = count(Action::refuse);
   if (ended == 0 && refused == 0) return "nothing to end";
   std::string head = fmt::format("plan: end {}", counted(ended, "process", "processes"));

@@ -263,9 +263,10 @@ Json step_of(const Step& step) {
   object["signal"] = step.action == Action::signal ? Json("TERM") : Json(nullptr);
   object["because"] = texts(step.because);
   object["rule"] = safe(step.rule);
-  object["ask"] = step.action == Action::signal ? Json(describe(step.ask)) : Json(nullptr);
+  object["ask"] = is_ending(step.action) ? Json(describe(step.ask)) : Json(nullptr);
   object["title"] = safe(step.title);
   object["gpus"] = numbers(step.gpus);
+  object["mps_server"] = step.mps_server != 0 ? Json(step.mps_server) : Json(nullptr);
   object["term_only"] = step.terms.term_only;
   object["grace"] =
       step.terms.grace ? seconds_of(static_cast<double>(step.terms.grace->count()) / 1000) : Json(nullptr);

@@ -93,7 +93,8 @@ class Members {
 };
 
 std::optional<Action> action_of(std::string_view word) {
-  for (const auto action : {Action::signal, Action::stop_unit, Action::unlink, Action::refuse})
+  for (const auto action :
+       {Action::signal, Action::terminate_client, Action::stop_unit, Action::unlink, Action::refuse})
     if (describe(action) == word) return action;
   return std::nullopt;
 }
@@ -117,7 +118,7 @@ void read_action(Members& members, Step& step) {
   const auto* found = members.find("action", Need::required, "an action");
   if (found == nullptr) return;
   const auto action = found->is_string() ? action_of(found->get<std::string>()) : std::nullopt;
-  if (!action) return members.complain("action", "signal, stop-unit, unlink or refuse", *found);
+  if (!action) return members.complain("action", "signal, terminate-client, stop-unit, unlink or refuse", *found);
   step.action = *action;
   const auto* signal = members.find("signal", Need::optional, "TERM");
   if (signal != nullptr && (*signal != "TERM" || step.action != Action::signal))
@@ -146,6 +147,7 @@ Step read_step(const Json& object, std::size_t index, std::string& complaint) {
     step.because.push_back(reason.get<std::string>());
   const auto is_gpu = [](const Json& e) { return Members::is_number_in(e, 0, kMostGpus); };
   for (const auto& gpu : members.list("gpus", "a list of indices", is_gpu)) step.gpus.push_back(gpu.get<unsigned>());
+  step.mps_server = static_cast<pid_t>(members.number("mps_server", Need::optional, 1, kLargestPid));
   read_terms(members, step.terms);
   return step;
 }

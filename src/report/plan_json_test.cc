@@ -31,7 +31,13 @@ Plan some_plan() {
   refused.action = Action::refuse;
   refused.key = {17, 5, 0, plan.pid_namespace};
   refused.rule = "display-server";
-  plan.steps = {ended, refused};
+  Step client = ended;
+  client.n = 3;
+  client.action = Action::terminate_client;
+  client.ask = Ask::at_once;
+  client.key.pid = 4712;
+  client.mps_server = 45;
+  plan.steps = {ended, refused, client};
   return plan;
 }
 

@@ -176,6 +176,22 @@ void fields(V& v, Seen<V, Existence>& existence) {
 }
 
 template <class V>
+void fields(V& v, Seen<V, MpsServer>& server) {
+  v("pid", server.pid);
+  v("clients", server.clients);
+}
+
+template <class V>
+void fields(V& v, Seen<V, MpsDaemon>& daemon) {
+  v("key", daemon.key);
+  v("uid", daemon.uid);
+  v("pipe_directory", daemon.pipe_directory);
+  v("answered", daemon.answered);
+  v("detail", daemon.detail);
+  v("servers", daemon.servers);
+}
+
+template <class V>
 void fields(V& v, Seen<V, BlindSpot>& spot) {
   v("code", spot.code);
   v("detail", spot.detail);
@@ -203,6 +219,7 @@ void fields(V& v, Seen<V, Snapshot>& snapshot) {
   v("services", snapshot.services);
   v("containers", snapshot.containers);
   v("jobs", snapshot.jobs);
+  v.added("mps_daemons", snapshot.mps_daemons);
   v("shells", snapshot.shells);
   v("visibility", snapshot.visibility);
 }
@@ -230,9 +247,11 @@ static_assert(has_size<HiddenReference, 48>());
 static_assert(has_size<ServiceUnit, 152>());
 static_assert(has_size<ServiceManager, 32>());
 static_assert(has_size<Existence, 72>());
+static_assert(has_size<MpsServer, 32>());
+static_assert(has_size<MpsDaemon, 136>());
 static_assert(has_size<BlindSpot, 64>());
 static_assert(has_size<Visibility, 32>());
-static_assert(has_size<Snapshot, 600>());
+static_assert(has_size<Snapshot, 624>());
 #endif
 
 }  // namespace vacate::json

@@ -282,7 +282,12 @@ WhyPart frees_part(const WhySubject& subject, const Holder& holder) {
   if (const auto others = also_ended(plan, pid); ends && !others.empty())
     part.sentences.push_back(fmt::format("that plan ends these as well: {}", pid_list(others)));
   if (auto command = narrower(subject, pid)) part.sentences.push_back(std::move(*command));
-  if (holder.protection && !holder.protection->absolute)
+  if (usual != nullptr && usual->action == Action::terminate_client)
+    part.sentences.emplace_back(
+        "its MPS control daemon is asked to end its contexts first, and it gets no signal while it is a client");
+  // Of a client of MPS the refusal says what reaches it.
+  const bool is_client = holder.protection && holder.protection->rule == "mps-client";
+  if (holder.protection && !holder.protection->absolute && !is_client)
     part.sentences.push_back(fmt::format("it is protected: only '--pid {} --even {}' reaches it", pid, pid));
   return part;
 }

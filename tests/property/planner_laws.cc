@@ -132,7 +132,7 @@ void every_signal_is_for_a_holder_or_its_relative_and_cites_evidence() {
   const Stage s;
   std::set<std::size_t> groups;
   for (const auto& step : s.plan.steps) {
-    if (step.action == Action::signal && step.holder) groups.insert(s.attribution.find(step.key.pid)->group);
+    if (is_ending(step.action) && step.holder) groups.insert(s.attribution.find(step.key.pid)->group);
   }
   for (const auto& step : s.plan.steps) {
     RC_ASSERT(!step.because.empty());
