@@ -7,15 +7,25 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "model/origin.h"
 #include "report/format.h"
 
 namespace vacate {
 namespace {
 
-std::vector<const Holder*> endable(const Attribution& attribution, Standing standing) {
+/// A client of MPS that its control daemon can be asked to end.
+bool is_listed_client(const Snapshot& snapshot, const Holder& holder) {
+  return holder.protection->rule == "mps-client" && holder.protection->source.empty() &&
+         std::any_of(snapshot.mps_daemons.begin(), snapshot.mps_daemons.end(),
+                     [&](const MpsDaemon& daemon) { return daemon.server_of(holder.key.pid) != nullptr; });
+}
+
+std::vector<const Holder*> endable(const Snapshot& snapshot, const Attribution& attribution, Standing standing) {
   std::vector<const Holder*> found;
   for (const auto& holder : attribution.holders)
-    if (holder.standing == standing && holder.pins_memory() && !holder.protection) found.push_back(&holder);
+    if (holder.standing == standing && holder.pins_memory() &&
+        (!holder.protection || is_listed_client(snapshot, holder)))
+      found.push_back(&holder);
   return found;
 }
 
@@ -91,14 +101,14 @@ class Repeated {
   bool is_plain_ = true;
 };
 
-void advise_on_holders(const Attribution& attribution, const Asked& asked, const Repeated& repeated,
-                       std::vector<Advice>& advice) {
+void advise_on_holders(const Snapshot& snapshot, const Attribution& attribution, const Asked& asked,
+                       const Repeated& repeated, std::vector<Advice>& advice) {
   static constexpr std::size_t kMostNamed = 4;
   const bool named = !asked.selection.pids.empty();
-  if (const auto leftover = endable(attribution, Standing::leftover); !leftover.empty())
+  if (const auto leftover = endable(snapshot, attribution, Standing::leftover); !leftover.empty())
     advice.push_back({fmt::format("{} can be ended", counted(leftover.size(), "leftover", "leftovers")),
                       named ? repeated.for_pids("vacate free", leftover) : repeated.for_asked("vacate free")});
-  if (const auto unsure = endable(attribution, Standing::unsure); !unsure.empty()) {
+  if (const auto unsure = endable(snapshot, attribution, Standing::unsure); !unsure.empty()) {
     const auto text = fmt::format("{} may be left over, see 'vacate status'; to end {}",
                                   counted(unsure.size(), "holder", "holders"), unsure.size() == 1 ? "it" : "them");
     advice.push_back({text, named || unsure.size() <= kMostNamed ? repeated.for_pids("vacate free --unsure", unsure)
@@ -137,12 +147,80 @@ bool narrows_holders(const Selection& selection) noexcept {
 std::vector<Advice> advise(const Snapshot& snapshot, const Attribution& attribution, const Asked& asked) {
   const Repeated repeated(snapshot, attribution, asked);
   std::vector<Advice> advice;
-  advise_on_holders(attribution, asked, repeated, advice);
+  advise_on_holders(snapshot, attribution, asked, repeated, advice);
   // With holders left out that may explain it, memory is not without one.
   if (snapshot.visibility.complete() && !narrows_holders(asked.selection))
     advise_on_residue(attribution, repeated, advice);
   if (!snapshot.caller.root && !snapshot.visibility.complete())
     advice.push_back({"other users' processes are not visible: root sees them", repeated.for_look("sudo vacate")});
+  return advice;
+}
+
+namespace {
+
+/// A container's id as its runtime's own lists show it; a name as it is.
+std::string shown_id(const std::string& id) {
+  static constexpr std::size_t kDigits = 64;
+  static constexpr std::size_t kShown = 12;
+  const bool is_id = id.size() == kDigits && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_id ? id.substr(0, kShown) : id;
+}
+
+/// Empty where the path of the control group does not tell whose container it is.
+std::string_view stop_command(std::string_view runtime) {
+  struct Command {
+    std::string_view runtime, words;
+  };
+  static constexpr Command kCommands[] = {{"docker", "docker stop"},         {"podman", "podman stop"},
+                                          {"nerdctl", "nerdctl stop"},       {"containerd", "crictl stop"},
+                                          {"cri-o", "crictl stop"},          {"lxc", "lxc-stop -n"},
+                                          {"nspawn", "machinectl terminate"}};
+  for (const auto& command : kCommands)
+    if (command.runtime == runtime) return command.words;
+  return {};
+}
+
+Advice stop_advice(const Origin& origin, const std::vector<std::uint64_t>& pids) {
+  const std::string id = shown_id(*origin.container);
+  const auto words = stop_command(origin.runtime);
+  std::string text = fmt::format("{} in container {}", format_ranges(pids), id);
+  if (origin.pod && words == "crictl stop")
+    text += ", which the kubelet starts again unless its pod is deleted; to stop it until then";
+  else if (words.empty())
+    text += ": stop that by its own runtime";
+  else
+    text += "; to stop that as a whole";
+  // A manager of a user's own has containers that only this user's runtime knows.
+  if (origin.user_manager && !words.empty()) text += fmt::format(", as user {}", *origin.user_manager);
+  const bool is_plain = !words.empty() && needs_no_quotes(id);
+  return {text, is_plain ? fmt::format("{} {}", words, id) : ""};
+}
+
+bool is_known_gone(const Snapshot& snapshot, const std::string& container) {
+  return std::any_of(snapshot.containers.begin(), snapshot.containers.end(), [&](const Existence& each) {
+    return each.id == container && each.exists.known() && !*each.exists;
+  });
+}
+
+}  // namespace
+
+std::vector<Advice> advise_on_containers(const Snapshot& snapshot, const Plan& plan) {
+  std::vector<std::pair<Origin, std::vector<std::uint64_t>>> found;
+  for (const auto& step : plan.steps) {
+    const auto* process = snapshot.find(step.key.pid);
+    if (process == nullptr) continue;
+    auto origin = parse_origin(process->cgroup);
+    if (!origin.container || origin.is_outside || is_known_gone(snapshot, *origin.container)) continue;
+    auto at = std::find_if(found.begin(), found.end(),
+                           [&](const auto& known) { return known.first.container == origin.container; });
+    if (at == found.end()) at = found.insert(found.end(), {std::move(origin), {}});
+    at->second.push_back(static_cast<std::uint64_t>(step.key.pid));
+  }
+  std::vector<Advice> advice;
+  for (auto& entry : found) {
+    std::sort(entry.second.begin(), entry.second.end());
+    advice.push_back(stop_advice(entry.first, entry.second));
+  }
   return advice;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/holder.h"
+#include "model/plan.h"
 #include "model/policy.h"
 #include "model/snapshot.h"
 #include "report/render_style.h"
@@ -32,6 +33,11 @@ struct Asked {
 /// command never reaches further than `asked`; where a word of it cannot be repeated without quotes there is none.
 [[nodiscard]] std::vector<Advice> advise(const Snapshot& snapshot, const Attribution& attribution,
                                          const Asked& asked = {});
+
+/// The runtime's own command for each container that `plan` ends or refuses members of and that is not known to be
+/// gone: what is ended in a container its runtime may start again, and what is refused it can end. In the order of the
+/// plan.
+[[nodiscard]] std::vector<Advice> advise_on_containers(const Snapshot& snapshot, const Plan& plan);
 
 /// For people, on one line where it fits, else the command on a line of its own.
 [[nodiscard]] std::string render_advice(const Advice& advice, const RenderStyle& style);
