@@ -178,6 +178,15 @@ bool is_unreadable(const std::vector<Release>& releases) {
                      [](const Release& release) { return release.proof == Proof::unreadable; });
 }
 
+/// A GPU whose memory is back has nobody. On one that is still in use, somebody about whom something could not be read
+/// may be left over.
+bool may_hide_leftovers(const std::vector<Release>& releases, std::initializer_list<const Snapshot*> looks) {
+  const bool all_back = std::all_of(releases.begin(), releases.end(), [](const Release& release) {
+    return release.outcome.verdict == GpuVerdict::released;
+  });
+  return !all_back && std::any_of(looks.begin(), looks.end(), [](const auto* look) { return failed_to_read(*look); });
+}
+
 /// One command at work: everything it has done so far.
 class Conduct {
  public:
@@ -342,6 +351,9 @@ void Conduct::conclude(std::vector<Release> releases) {
   outcome_.verdict = judge_command(telling(outcome_.results, prepared_.aside), releases,
                                    left ? Remaining::somebody : Remaining::nobody);
   if (outcome_.verdict == Verdict::nothing_to_do && may_have_missed_all(last_.snapshot, prepared_.request.selection))
+    outcome_.verdict = Verdict::cannot_tell;
+  const bool claims_success = outcome_.verdict == Verdict::nothing_to_do || outcome_.verdict == Verdict::released;
+  if (claims_success && may_hide_leftovers(releases, {&prepared_.before.snapshot, &last_.snapshot}))
     outcome_.verdict = Verdict::cannot_tell;
   leave_out_unselected(releases, prepared_.request.selection);
   outcome_.gpus = outcomes_of(std::move(releases));

@@ -71,10 +71,17 @@ bool has_spot(const Visibility& visibility, std::initializer_list<std::string_vi
 
 bool knows_own_chain(const Snapshot& snapshot) noexcept { return !has_spot(snapshot.visibility, {"caller-failed"}); }
 
+bool failed_to_read(const Snapshot& snapshot) noexcept {
+  const bool denied = snapshot.caller.root && has_spot(snapshot.visibility, {"fd-denied", "maps-denied"});
+  return denied || has_spot(snapshot.visibility,
+                            {"no-proc", "proc-unlisted", "fd-failed", "maps-failed", "maps-timeout", "details-failed",
+                             "pipes-failed", "sockets-failed", "clients-unknown", "nodes-failed", "not-pinned"});
+}
+
 bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection) {
   if (is_driver_silent(snapshot) ||
-      has_spot(snapshot.visibility, {"no-proc", "proc-unlisted", "fd-failed", "maps-failed", "maps-timeout",
-                                     "details-failed", "pipes-failed", "nodes-failed", "caller-failed", "not-pinned"}))
+      has_spot(snapshot.visibility, {"no-proc", "proc-unlisted", "fd-failed", "maps-failed", "details-failed",
+                                     "pipes-failed", "nodes-failed", "caller-failed", "not-pinned"}))
     return true;
   const auto& caller = snapshot.caller;
   const bool names_places = !selection.units.empty() || !selection.containers.empty() || !selection.jobs.empty() ||

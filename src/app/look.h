@@ -32,6 +32,10 @@ struct Look {
 /// Which processes are vacate's own ancestors is known: they are never ended, so without that nobody is.
 [[nodiscard]] bool knows_own_chain(const Snapshot& snapshot) noexcept;
 
+/// Something that the caller may read could not be read, descriptors, mappings or what tells an owner: who is left over
+/// may not have been told from who is not.
+[[nodiscard]] bool failed_to_read(const Snapshot& snapshot) noexcept;
+
 /// Finding nothing proves nothing: the driver is silent, the scan ran out of descriptors, or what was asked for is of
 /// users whose processes the caller cannot read.
 [[nodiscard]] bool may_have_missed_all(const Snapshot& snapshot, const Selection& selection);

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -59,7 +61,11 @@ Result<void> write_all(int descriptor, std::string_view text) noexcept {
 }
 
 void complain(std::string_view line) noexcept {
-  static_cast<void>(write_all(STDERR_FILENO, "vacate: " + std::string(line) + "\n").has_value());
+  // One call, so that lines of several stay whole, and no allocation: memory may be what is lacking.
+  static constexpr std::string_view kWho = "vacate: ";
+  const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  const std::array<iovec, 3> parts = {part(kWho), part(line), part("\n")};
+  while (writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size())) < 0 && errno == EINTR) continue;
 }
 
 bool ask_yes_no(std::string_view question) noexcept {

@@ -79,6 +79,7 @@ class Run {
   void send(Target& target, int signal, std::string_view name);
   void advance(Target& target);
   void note_who_is_left();
+  void hold_back_if_somebody_is_unpinned();
 
   const Snapshot* seen_;
   std::vector<Target> targets_;
@@ -108,7 +109,20 @@ Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const Execu
     else
       find_process(target, pins);
   }
+  hold_back_if_somebody_is_unpinned();
   note_who_is_left();
+}
+
+/// A part of a client's holders frees nothing (design.md, rule 4), and orphans whom nothing could be proven against any
+/// more: a plan is carried out as a whole or not begun.
+void Run::hold_back_if_somebody_is_unpinned() {
+  const bool unpinned = std::any_of(targets_.begin(), targets_.end(), [](const Target& target) {
+    return target.step->action == Action::signal && target.settled && target.result.status == StepStatus::skipped;
+  });
+  if (!unpinned) return;
+  for (auto& target : targets_)
+    if (!target.settled)
+      settle(target, StepStatus::skipped, "not everybody who is to be ended could be held on to, so nobody was");
 }
 
 std::size_t Run::alive() const {

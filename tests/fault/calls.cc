@@ -14,6 +14,7 @@ const std::vector<CallKind>& call_kinds() {
       {SYS_read, "read", Names::descriptor, {EINTR, EIO, ENOMEM}},
       {SYS_pread64, "pread64", Names::descriptor, {EIO, ENOMEM}},
       {SYS_write, "write", Names::descriptor, {EINTR, EIO, ENOSPC, EPIPE}},
+      {SYS_writev, "writev", Names::descriptor, {EINTR, EIO}},
       {SYS_getdents64, "getdents64", Names::descriptor, {ENOMEM, EIO}},
       {SYS_statx, "statx", Names::path_at, {ENOMEM, EACCES, EIO}},
       {SYS_newfstatat, "newfstatat", Names::path_at, {ENOMEM, EACCES}},

@@ -79,6 +79,12 @@ void check_report(const Observed& run, const Scene& before, const Scene& after,
   check_gpus(report, after, free_mib, wrong);
 }
 
+/// It ended before its main function: by the loader's word, or by that of the C++ library for want of memory.
+bool never_began(const Observed& run) {
+  const bool no_memory = run.signal == SIGABRT && run.err == "terminate called without an active exception\n";
+  return run.out.empty() && ((run.signal == 0 && run.exit_code == kLoaderFailed) || no_memory);
+}
+
 void check_exit(const Observed& run, Lines& wrong) {
   static const std::set<int> kKnown = {0, 1, 2, 3, 4, 70};
   const bool by_signal =
@@ -95,7 +101,7 @@ void check_exit(const Observed& run, Lines& wrong) {
 Lines judge(const Observed& run, const Scene& before, const Scene& after, const std::vector<std::uint64_t>& free_mib) {
   Lines wrong;
   check_bystanders(before, after, wrong);
-  if (run.was_starting && run.signal == 0 && run.exit_code == kLoaderFailed) return wrong;
+  if (run.was_starting && never_began(run)) return wrong;
   check_exit(run, wrong);
   if (run.signal != 0) return wrong;
   if (run.exit_code == 0) check_claim(after, free_mib, wrong);

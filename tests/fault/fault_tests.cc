@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -28,9 +29,10 @@ constexpr int kSkip = 77;
 struct Options {
   std::uint32_t seed = 1;
   std::chrono::seconds time{60};
-  bool all = false;   ///< every fault, however long it takes
-  bool each = false;  ///< one of every class, however long it takes
-  bool list = false;  ///< only says which there are
+  bool all = false;     ///< every fault, however long it takes
+  bool each = false;    ///< one of every class, however long it takes
+  bool list = false;    ///< only says which there are
+  bool limits = false;  ///< too little of everything instead, each time for a whole run
   unsigned jobs = 2;
   std::string matching;  ///< only faults whose class has this in it
   std::optional<Fault> one;
@@ -38,24 +40,44 @@ struct Options {
 
 /// Something to be tried, and what it is one of many of.
 struct Trial {
-  Fault fault;
+  Trouble trouble;
   std::string kind;
 };
+
+std::string name_of(const Trouble& trouble) { return trouble.fault ? to_text(*trouble.fault) : trouble.around; }
 
 void add_trials(const Call& call, std::vector<Trial>& trials) {
   const auto add = [&](Act act, int value) {
     const Fault fault{call.key, act, value};
     const auto text = to_text(fault);
     const auto how = text.substr(text.find(':', text.find(':', text.find(':') + 1) + 1) + 1);
-    trials.push_back({fault, fmt::format("{} {} {} {}", call.thread_name, call.key.call, call.object, how)});
+    trials.push_back({{fault}, fmt::format("{} {} {} {}", call.thread_name, call.key.call, call.object, how)});
   };
-  for (const int error : find_kind(call.key.call)->errors) add(Act::fail, error);
+  const auto& errors = find_kind(call.key.call)->errors;
+  for (const int error : errors) add(Act::fail, error);
+  // Who may signal one and not the next is no fault that there is.
+  if (errors.front() != EINTR && call.key.call != "pidfd_send_signal") add(Act::fail_from, errors.front());
   add(Act::signal_before, SIGKILL);
   if (call.key.process != "0") return;
   add(Act::signal_after, SIGKILL);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) add(Act::signal_before, signal);
   add(Act::signal_twice, SIGTERM);
   add(Act::stop, 0);
+}
+
+/// Too few descriptors, too little memory, nowhere to write to.
+std::vector<Trial> trials_of_limits() {
+  std::vector<std::string> troubles;
+  for (int count = 4; count <= 48; count += count < 32 ? 1 : 4) troubles.push_back(fmt::format("ulimit -n {}", count));
+  for (int kib = 6800; kib <= 8000; kib += 25) troubles.push_back(fmt::format("ulimit -v {}", kib));
+  for (const char* where :
+       {">/dev/full", "2>/dev/full", ">/dev/full 2>/dev/full", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"})
+    troubles.push_back(fmt::format("exec {}", where));
+  troubles.emplace_back("ulimit -f 0");
+  troubles.emplace_back("ulimit -s 512");
+  std::vector<Trial> trials;
+  for (const auto& trouble : troubles) trials.push_back({{std::nullopt, trouble + "; exec \"$@\""}, "for a whole run"});
+  return trials;
 }
 
 /// One of each kind first, in random order, then the rest.
@@ -77,9 +99,9 @@ std::size_t kinds_in(const std::vector<Trial>& trials) {
 /// Whether all was as it should be.
 bool report(const Trial& trial, const Played& played) {
   if (played.cannot) {
-    fmt::print("broken: {}: {}\n", to_text(trial.fault), *played.cannot);
+    fmt::print("broken: {}: {}\n", name_of(trial.trouble), *played.cannot);
   } else if (!played.wrong.empty()) {
-    fmt::print("FAULT {} ({})\n", to_text(trial.fault), trial.kind);
+    fmt::print("FAULT {} ({})\n", name_of(trial.trouble), trial.kind);
     for (const auto& line : played.wrong) fmt::print("  {}\n", line);
     fmt::print("  it said: {}\n", played.ended);
   }
@@ -94,9 +116,9 @@ int work(const std::vector<Trial>& trials, std::size_t first, const Options& opt
   std::size_t failed = 0;
   for (std::size_t i = first; i < trials.size(); i += options.jobs) {
     if (!options.all && !options.each && Clock::now() > until) break;
-    const Played played = play(trials[i].fault, Record::nothing);
+    const Played played = play(trials[i].trouble, Record::nothing);
     ++done;
-    missed += played.reached ? 0 : 1;
+    missed += played.reached || !trials[i].trouble.fault ? 0 : 1;
     failed += report(trials[i], played) ? 0 : 1;
   }
   fmt::print("{} played, {} of them did not come to their call, {} failed\n", done, missed, failed);
@@ -133,8 +155,9 @@ int run(const Options& options) {
     fmt::print("skipped: needs root\n");
     return kSkip;
   }
-  if (options.one) return report({*options.one, "as asked for"}, play(*options.one, Record::nothing)) ? 0 : 1;
-  const Played plain = play(std::nullopt, Record::calls);
+  if (options.one) return report({{options.one}, "as asked for"}, play({options.one}, Record::nothing)) ? 0 : 1;
+  if (options.limits) return play_all(trials_of_limits(), options);
+  const Played plain = play({}, Record::calls);
   if (plain.cannot) {
     fmt::print("skipped: {}\n", *plain.cannot);
     return kSkip;
@@ -164,6 +187,8 @@ std::optional<Options> parse(const std::vector<std::string>& words) {
       options.each = true;
     } else if (words[i] == "--list") {
       options.list = true;
+    } else if (words[i] == "--limits") {
+      options.limits = options.all = true;
     } else if (i + 1 == words.size()) {
       return std::nullopt;
     } else if (words[i] == "--matching") {
@@ -196,8 +221,8 @@ int main(int argc, char** argv) {
   if (!words.empty() && words[0] == "--trace") return fault::trace_command({words.begin() + 1, words.end()});
   const auto options = fault::parse(words);
   if (options) return fault::run(*options);
-  fmt::print(
-      stderr,
-      "usage: fault_tests [--seconds N] [--seed N] [--jobs N] [--matching TEXT] [--each|--all|--list] [--one FAULT]\n");
+  fmt::print(stderr,
+             "usage: fault_tests [--seconds N] [--seed N] [--jobs N] [--matching TEXT] [--each|--all|--limits|--list] "
+             "[--one FAULT]\n");
   return 2;
 }

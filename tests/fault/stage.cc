@@ -54,6 +54,7 @@ holds = [{ gpu = 0, how = "mapped", from = "tp0" }]
 [[actor]]
 name = "threaded"
 parent = "tp1"
+argv = ["python3", "--parent=4711"]
 holds = [{ gpu = 0, how = "thread", from = "tp1" }]
 [[actor]]
 name = "heir"
@@ -174,19 +175,23 @@ bool is_signal(const std::optional<Fault>& fault) {
 }
 
 /// The run as it is to be judged: what was spoilt on purpose is no fault of the program.
-Observed observed_of(const lab::CommandResult& run, const std::optional<Fault>& fault, std::string_view trace) {
+Observed observed_of(const lab::CommandResult& run, const Trouble& trouble, std::string_view trace) {
+  const auto& fault = trouble.fault;
   Observed observed{run.exit_code, 0, 0, false, false, run.out, run.err};
   for (const auto line : vacate::split(trace, '\n'))
     if (line.starts_with("signalled ")) observed.signal = run.exit_code - 128;
+  observed.is_output_spoilt = observed.was_starting = !trouble.around.empty();
   if (!fault) return observed;
   if (is_signal(fault) && fault->at.process == "0") observed.expected_signal = fault->value;
-  observed.is_output_spoilt = fault->act == Act::fail && fault->at.call == "write";
-  observed.was_starting = fault->act == Act::fail;
+  const bool fails = fault->act == Act::fail || fault->act == Act::fail_from;
+  observed.is_output_spoilt = fails && (fault->at.call == "write" || fault->at.call == "writev");
+  observed.was_starting = fails;
   return observed;
 }
 
-void play_inside(lab::Machine& machine, const lab::Case& scenario, const std::optional<Fault>& fault, Record record,
+void play_inside(lab::Machine& machine, const lab::Case& scenario, const Trouble& trouble, Record record,
                  const Handover& handover) {
+  const auto& fault = trouble.fault;
   const auto started = machine.start_actors();
   if (!started) return handover.say("cannot", started.error().message);
   if (lab::run_steps(machine, scenario, {}) != 0) return handover.say("cannot", "the steps of the scene failed");
@@ -197,6 +202,7 @@ void play_inside(lab::Machine& machine, const lab::Case& scenario, const std::op
                fault ? to_text(*fault) : "none",
                std::to_string(kLimit.count()),
                record == Record::calls ? "calls" : "nothing"};
+  if (!trouble.around.empty()) spec.argv.insert(spec.argv.end(), {"sh", "-c", trouble.around, "sh"});
   spec.argv.insert(spec.argv.end(), kCommand.begin(), kCommand.end());
   const Scene before = look_at(machine);
   const auto run = machine.run(spec, Deadline::after(kLimit + std::chrono::seconds(20)));
@@ -207,7 +213,8 @@ void play_inside(lab::Machine& machine, const lab::Case& scenario, const std::op
     const auto space = line.find(' ');
     if (space != std::string_view::npos) handover.say(line.substr(0, space), line.substr(space + 1));
   }
-  for (const auto& line : judge(observed_of(*run, fault, trace), before, after, kFreeMib)) handover.say("wrong", line);
+  for (const auto& line : judge(observed_of(*run, trouble, trace), before, after, kFreeMib))
+    handover.say("wrong", line);
   handover.say("ended", fmt::format("exit {} {:.1f} s: {}", run->exit_code, run->seconds,
                                     vacate::printable(run->err + run->out, 1500)));
   spec.argv = kCommand;
@@ -241,7 +248,7 @@ std::filesystem::path beside_us(const char* name) {
 
 }  // namespace
 
-Played play(const std::optional<Fault>& fault, Record record) {
+Played play(const Trouble& trouble, Record record) {
   Played played;
   const auto scenario = lab::parse_case(kMachine, "fault");
   if (!scenario) {
@@ -251,7 +258,7 @@ Played play(const std::optional<Fault>& fault, Record record) {
   const Handover handover;
   const lab::MachinePaths paths{beside_us("vacate"), beside_us("vacate-lab-actor"), "", beside_us("../lib/nvml")};
   const auto status = lab::run_in_machine(*scenario, paths, [&](lab::Machine& machine) {
-    play_inside(machine, *scenario, fault, record, handover);
+    play_inside(machine, *scenario, trouble, record, handover);
     return 0;
   });
   played = parse_played(handover.text());

@@ -19,7 +19,13 @@ struct Played {
   std::optional<std::string> cannot;  ///< no machine could be made: why
 };
 
-[[nodiscard]] Played play(const std::optional<Fault>& fault, Record record);
+/// What is wrong during a run.
+struct Trouble {
+  std::optional<Fault> fault;  ///< one call, or none
+  std::string around = {};     ///< words of a shell that become the program at last: exec "$@"
+};
+
+[[nodiscard]] Played play(const Trouble& trouble, Record record);
 
 /// `--trace FILE (count|FAULT) LIMIT_MS -- ARGV...`: what stands between the machine's shell and the program. Writes
 /// the trace to FILE and ends as the program did.

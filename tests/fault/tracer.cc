@@ -307,12 +307,14 @@ void Tracer::take_call(pid_t pid) {
     trace_.reached = true;
     return spoil(pid);
   }
+  if (trace_.reached && fault_->act == Act::fail_from && fault_->at.call == kind->name) let_fail(pid, fault_->value);
   go_on(pid);
 }
 
 void Tracer::spoil(pid_t pid) {
   switch (fault_->act) {
     case Act::fail:
+    case Act::fail_from:
       let_fail(pid, fault_->value);
       break;
     case Act::signal_before:
@@ -332,7 +334,8 @@ void Tracer::spoil(pid_t pid) {
   go_on(pid);
 }
 
-constexpr std::array<std::pair<Act, std::string_view>, 5> kActs = {{{Act::fail, "fail"},
+constexpr std::array<std::pair<Act, std::string_view>, 6> kActs = {{{Act::fail, "fail"},
+                                                                    {Act::fail_from, "from"},
                                                                     {Act::signal_before, "before"},
                                                                     {Act::signal_after, "after"},
                                                                     {Act::signal_twice, "twice"},
@@ -345,7 +348,8 @@ std::string_view word_of(Act act) {
 }
 
 std::string value_text(const Fault& fault) {
-  const char* name = fault.act == Act::fail ? strerrorname_np(fault.value) : sigabbrev_np(fault.value);
+  const char* name =
+      fault.act == Act::fail || fault.act == Act::fail_from ? strerrorname_np(fault.value) : sigabbrev_np(fault.value);
   return fault.act == Act::stop || name == nullptr ? std::to_string(fault.value) : name;
 }
 

@@ -18,12 +18,13 @@ struct CallKey {
   bool operator==(const CallKey&) const = default;
 };
 
-enum class Act { fail, signal_before, signal_after, signal_twice, stop };
+enum class Act { fail, fail_from, signal_before, signal_after, signal_twice, stop };
 
+/// fail_from: that call fails, and from then on every one of its name, whoever makes it.
 struct Fault {
   CallKey at;
   Act act = Act::fail;
-  int value = 0;  ///< an errno for `fail`, a signal for the others (none for `stop`)
+  int value = 0;  ///< an errno for the first two, a signal for the others (none for `stop`)
 };
 
 struct Call {
