@@ -6,6 +6,7 @@
 
 #include "app/free.h"
 #include "cli/options.h"
+#include "os/inherited_state.h"
 
 namespace vacate {
 
@@ -35,6 +36,8 @@ namespace vacate {
 
 // The gate (wait_command.cc).
 [[nodiscard]] int run_wait(const WaitOptions& options);
+/// `run` (run_command.cc).
+[[nodiscard]] int run_under_a_keeper(const RunOptions& options, const InheritedState& inherited);
 
 // Commands about recordings (recording_commands.cc).
 [[nodiscard]] int record(const RecordOptions& options);

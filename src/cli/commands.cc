@@ -68,11 +68,14 @@ int run(const RecordOptions& options) { return record(options); }
 
 int run(const ShmOptions& options) { return run_shm(options); }
 
+int run(const RunOptions&) { return number_of(ExitCode::defect); }  // needs more than its options
+
 int run(const ShowText& shown) { return delivered(shown.text, number_of(ExitCode::done)); }
 
 }  // namespace
 
-int run_command(const Options& options) {
+int run_command(const Options& options, const InheritedState& inherited) {
+  if (const auto* chosen = std::get_if<RunOptions>(&options)) return run_under_a_keeper(*chosen, inherited);
   return std::visit([](const auto& chosen) { return run(chosen); }, options);
 }
 

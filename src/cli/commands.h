@@ -3,11 +3,12 @@
 #pragma once
 
 #include "cli/options.h"
+#include "os/inherited_state.h"
 
 namespace vacate {
 
-/// Returns the exit code of the program (cli.md, "Exit codes").
-[[nodiscard]] int run_command(const Options& options);
+/// Returns the exit code of the program (cli.md, "Exit codes"). `inherited`: what vacate was started with.
+[[nodiscard]] int run_command(const Options& options, const InheritedState& inherited);
 
 /// Reports a usage error and returns its exit code.
 [[nodiscard]] int report_usage(const UsageError& error);

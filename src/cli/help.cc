@@ -13,6 +13,7 @@ Commands:
   status   what holds each GPU, since when, and why it is still there (default)
   free     end leftovers, prove that the memory came back
   wait     block until GPUs are free: for services, jobs, CI
+  run      run a command so that nothing it starts outlives it
   why      the evidence and the reasoning about a process or a GPU
   doctor   what this machine lets vacate see and do, and how to improve it
   shm      shared memory that nobody uses any more: list it, remove it

@@ -15,5 +15,6 @@ namespace vacate {
 [[nodiscard]] std::string_view doctor_help() noexcept;
 [[nodiscard]] std::string_view shm_help() noexcept;
 [[nodiscard]] std::string_view record_help() noexcept;
+[[nodiscard]] std::string_view run_help() noexcept;
 
 }  // namespace vacate

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/run.h"
 #include "model/policy.h"
 #include "model/shm.h"
 #include "model/wait.h"
@@ -81,13 +82,19 @@ struct ShmOptions {
   Mode mode = Mode::ask;
 };
 
+struct RunOptions {
+  OutputFormat format = OutputFormat::text;
+  RunRequest request;
+  bool quiet = false;
+};
+
 /// Something to be printed on standard output, and that is all.
 struct ShowText {
   std::string text;
 };
 
 using Options = std::variant<StatusOptions, FreeOptions, WaitOptions, WhyOptions, DoctorOptions, RecordOptions,
-                             ShmOptions, ShowText>;
+                             ShmOptions, RunOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

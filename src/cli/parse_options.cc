@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/option_words.h"
+#include "cli/parse_run.h"
 #include "cli/parse_shm.h"
 #include "cli/parse_wait.h"
 #include "plan/narrowing.h"
@@ -266,7 +267,7 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
 }
 
 UsageError unknown_command(const std::string& word) {
-  static const std::vector<std::string> kWords = {"status", "free",   "wait", "why",    "doctor",
+  static const std::vector<std::string> kWords = {"status", "free",   "wait", "run",    "why",      "doctor",
                                                   "shm",    "record", "help", "--help", "--version"};
   const std::string shown = printable(word, 64);
   // "vacate 4711", "vacate gpu:0": what somebody would want to know of it.
@@ -298,6 +299,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "wait") return parse_wait(rest);
   if (first == "why") return parse_why(rest);
   if (first == "doctor") return parse_doctor(rest);
+  if (first == "run") return parse_run(rest);
   if (first == "shm") return parse_shm(rest);
   if (first == "record") return parse_record(rest);
   if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
@@ -309,6 +311,7 @@ std::vector<std::string> option_names(const std::string& command) {
   CLI::App app;
   if (command == "shm") return shm_option_names();
   if (command == "wait") return wait_option_names();
+  if (command == "run") return run_option_names();
   if (command == "free")
     add_free(app, words);
   else if (command == "why")

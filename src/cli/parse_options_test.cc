@@ -187,7 +187,7 @@ TEST(Help, KeepsToItsRulesAndNamesEveryOption) {
     std::string_view text;
     const char* command;
   } kTable[] = {{general_help(), ""},      {status_help(), "status"}, {free_help(), "free"}, {why_help(), "why"},
-                {doctor_help(), "doctor"}, {record_help(), "record"}, {wait_help(), "wait"}};
+                {doctor_help(), "doctor"}, {record_help(), "record"}, {wait_help(), "wait"}, {run_help(), "run"}};
   for (const auto& row : kTable) {
     for (const auto line : split(row.text, '\n')) {
       EXPECT_LE(display_width(line), 80U) << line;

@@ -330,6 +330,7 @@ Json holder_json(const Holder& holder, const Snapshot& snapshot) { return holder
 Json group_json(const Group& group, const Snapshot& snapshot) { return group_of(group, snapshot); }
 Json plan_json(const Plan& plan) { return plan_of(plan); }
 Json step_result_json(const StepResult& result) { return result_of(result); }
+Json release_json(const GpuOutcome& gpu) { return release_of(gpu); }
 Json advice_json(const std::vector<Advice>& advice) { return advice_of(advice); }
 
 }  // namespace json

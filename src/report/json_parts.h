@@ -97,6 +97,7 @@ inline std::string one_line(const Json& object) {
 [[nodiscard]] Json group_json(const Group& group, const Snapshot& snapshot);
 [[nodiscard]] Json plan_json(const Plan& plan);
 [[nodiscard]] Json step_result_json(const StepResult& result);
+[[nodiscard]] Json release_json(const GpuOutcome& gpu);
 [[nodiscard]] Json shm_cleanup_json(const ShmCleanup& cleanup);
 [[nodiscard]] Json advice_json(const std::vector<Advice>& advice);
 

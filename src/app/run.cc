@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/run.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "execute/keeper.h"
+#include "execute/wait.h"
+#include "os/signal_relay.h"
+
+namespace vacate {
+namespace {
+
+using Clock = Deadline::Clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Signals by which somebody who waits for the end of vacate says that it takes too long.
+bool is_impatient(int number) { return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP; }
+
+class Conduct {
+ public:
+  Conduct(const RunRequest& request, const RunTools& tools)
+      : tools_(tools), command_{request.argv, tools.inherited, {}, request.grace, request.timeout} {
+    outcome_.argv = request.argv;
+  }
+
+  [[nodiscard]] RunOutcome run();
+
+ private:
+  void make_group();
+  void attend(Keeper& keeper, SignalRelay& relay);
+  void pass_on(const Keeper& keeper, RelayedSignal signal);
+  void note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay);
+  void take_over(std::optional<SignalRelay>& relay);
+  [[nodiscard]] const ControlGroup* group() const { return group_ ? &*group_ : nullptr; }
+
+  const RunTools& tools_;
+  CommandToRun command_;
+  RunOutcome outcome_;
+  std::optional<ControlGroup> group_;
+  bool ending_ = false;
+  bool done_ = false;
+  bool lost_keeper_ = false;
+};
+
+void Conduct::make_group() {
+  auto made = ControlGroup::create_below_own(fmt::format("vacate-run-{}", getpid()));
+  if (made)
+    group_.emplace(*std::move(made));
+  else
+    outcome_.no_control_group = made.error().message;
+}
+
+void Conduct::pass_on(const Keeper& keeper, RelayedSignal signal) {
+  if (ending_) {
+    if (is_impatient(signal.number)) keeper.hurry();
+  } else if (signal.number == SIGCONT) {
+    keeper.resume();
+  } else {
+    keeper.pass_on(signal.number, signal.to_group ? Keeper::Reached::own_group : Keeper::Reached::nobody);
+  }
+}
+
+void Conduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay) {
+  switch (event.kind) {
+    case KeeperEvent::Kind::started:
+      outcome_.pid = event.pid;
+      if (group_ && event.number != 0) outcome_.control_group = group_->path();
+      if (group_ && event.number == 0) outcome_.no_control_group = "it could not be joined";
+      if (tools_.on_started) tools_.on_started();
+      return;
+    case KeeperEvent::Kind::not_started:
+      outcome_.exec_errno = event.number;
+      outcome_.exec_problem = system_error("cannot be started", event.number).message;
+      done_ = true;
+      return;
+    case KeeperEvent::Kind::stopped:
+      return relay.stop_like(event.number);
+    case KeeperEvent::Kind::ended:
+      outcome_.status = event.number;
+      ending_ = true;
+      return keeper.end_everybody();
+    case KeeperEvent::Kind::all_ended:
+      outcome_.left = event.end;
+      done_ = true;
+      return;
+    case KeeperEvent::Kind::keeper_gone:
+      lost_keeper_ = done_ = true;
+      return;
+  }
+}
+
+void Conduct::attend(Keeper& keeper, SignalRelay& relay) {
+  while (!done_) {
+    std::vector<pollfd> entries = {{keeper.descriptor(), POLLIN, 0}, {relay.signals(), POLLIN, 0}};
+    if (relay.witness() >= 0) entries.push_back({relay.witness(), POLLIN, 0});
+    const auto due = relay.next_due();
+    (void)wait_for(entries, due ? Deadline::at(*due) : Deadline::never());
+    relay.collect(keeper.pid());
+    for (const auto signal : relay.take_due()) pass_on(keeper, signal);
+    while (!done_) {
+      const auto event = keeper.next_event();
+      if (!event) break;
+      note(*event, keeper, relay);
+    }
+  }
+}
+
+/// Somebody ended the keeper: everybody below it is vacate's own child now.
+void Conduct::take_over(std::optional<SignalRelay>& relay) {
+  outcome_.failure = "its keeper was ended by somebody, so vacate ended everybody whom it kept";
+  const int hurry = relay->signals();
+  relay->end_witness();  // vacate's one other child
+  outcome_.left = end_in_place_of_keeper(command_, group(), hurry);
+}
+
+RunOutcome Conduct::run() {
+  const auto started = Clock::now();
+  make_group();
+  std::optional<SignalRelay> relay;
+  if (auto made = SignalRelay::start())
+    relay.emplace(*std::move(made));
+  else
+    outcome_.failure = made.error().message;
+  if (relay) {
+    auto keeper = Keeper::start(command_, group());
+    if (!keeper) outcome_.failure = keeper.error().message;
+    if (keeper) attend(*keeper, *relay);
+    if (keeper) keeper->dismiss();
+    if (lost_keeper_) take_over(relay);
+  }
+  if (group_) (void)group_->remove();
+  outcome_.seconds = seconds_since(started);
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+RunOutcome run_to_the_end(const RunRequest& request, const RunTools& tools, const Policy& policy) {
+  static_cast<void>(policy);
+  return Conduct(request, tools).run();
+}
+
+}  // namespace vacate

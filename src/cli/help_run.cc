@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+namespace vacate {
+
+std::string_view run_help() noexcept {
+  return R"(Usage: vacate run [OPTION...] -- COMMAND [ARGUMENT...]
+
+Runs COMMAND so that nothing it starts can outlive it. When it has ended, what
+is left of it is ended too, wherever it moved and whatever it calls itself.
+COMMAND has the terminal, the descriptors, the environment and the signals as if
+it ran alone, and its exit code is that of vacate
+
+Options:
+  --grace TIME    from TERM to KILL for what is left (10s)
+  --timeout TIME  for ending all of it (1min)
+  --quiet         say nothing of processes that were left and ended in order
+  --json          when all is over, one JSON object (vacate.run/1)
+  -h, --help      show this help
+
+Examples:
+  vacate run -- python train.py
+  vacate run --grace 30s -- torchrun --nproc-per-node 8 train.py
+
+Exit codes: that of COMMAND, 128+N if signal N ended it (vacate ends by the same
+signal), 127 not found, 126 not executable, 125 a process is left or vacate
+failed: a line on standard error says which, 2 usage
+)";
+}
+
+}  // namespace vacate

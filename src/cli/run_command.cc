@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// `run`: everything else in vacate answers a question, this one stands between a caller and a command and is not to be
+// noticed by either.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "app/run.h"
+#include "cli/command_parts.h"
+#include "cli/terminal.h"
+#include "os/signal_relay.h"
+#include "report/run.h"
+
+namespace vacate {
+namespace {
+
+/// The command alone decides when its input and output are at their end.
+void let_go_of(std::initializer_list<int> descriptors) noexcept {
+  const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!nothing) return;
+  for (const int fd : descriptors) (void)dup2(nothing.get(), fd);
+}
+
+}  // namespace
+
+int run_under_a_keeper(const RunOptions& options, const InheritedState& inherited) {
+  const bool prints = options.format == OutputFormat::json;
+  const RunTools tools{inherited, [&] {
+                         if (prints)
+                           let_go_of({STDIN_FILENO});
+                         else
+                           let_go_of({STDIN_FILENO, STDOUT_FILENO});
+                       }};
+  const RunOutcome outcome = run_to_the_end(options.request, tools, Policy{});
+  const RunDetail detail = options.quiet || prints ? RunDetail::what_went_wrong : RunDetail::what_was_ended;
+  for (const auto& line : render_run_lines(outcome, detail)) complain(line);
+  const int code = exit_code_of(outcome);
+  if (prints) static_cast<void>(delivered(render_run_json(outcome), code));
+  if (const int signal = ending_signal_of(outcome); signal != 0) die_by(signal);
+  return code;
+}
+
+}  // namespace vacate

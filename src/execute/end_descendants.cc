@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execute/end_descendants.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/deadline.h"
+#include "execute/wait.h"
+
+namespace vacate {
+namespace {
+
+using Clock = Deadline::Clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostNamed = 256;
+constexpr milliseconds kAfterKill{5000};
+constexpr milliseconds kFirstPause{10}, kLongestPause{250};  // between looks for what was forked meanwhile
+
+struct Target {
+  EndedProcess end;
+  std::optional<Clock::time_point> asked, killed;
+};
+
+void reap() noexcept {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+}
+
+/// The descriptor tells of ends only; which ones is asked otherwise.
+void drain(int fd) noexcept {
+  std::array<char, 4096> buffer{};
+  while (fd >= 0 && is_readable(fd) && read(fd, buffer.data(), buffer.size()) > 0) continue;
+}
+
+class Ending {
+ public:
+  explicit Ending(const EndRequest& request)
+      : request_(request),
+        started_(Clock::now() + request.patience),
+        deadline_(Deadline::at(started_ + std::max(request.timeout, request.grace + kAfterKill))) {}
+
+  [[nodiscard]] EndOfFamily run();
+
+ private:
+  void look();
+  void ask_or_kill(const Descendant& descendant);
+  void send(Target& target, int signal, std::string_view name);
+  void kill_group(const Family& family);
+  void note_ends();
+  [[nodiscard]] bool is_over() const {
+    return hurried_ || Clock::now() >= started_ + request_.grace || deadline_.passed();
+  }
+  [[nodiscard]] bool is_due(const Descendant& descendant) const;
+  void wait();
+  [[nodiscard]] EndOfFamily report();
+
+  const EndRequest& request_;
+  Clock::time_point started_;
+  Deadline deadline_;
+  PinSet pins_;
+  std::map<ProcessKey, Target> targets_;
+  milliseconds pause_ = kFirstPause;
+  bool hurried_ = false;
+  bool first_is_there_ = true;
+};
+
+void Ending::send(Target& target, int signal, std::string_view name) {
+  const auto* process = pins_.find(target.end.key);
+  if (process == nullptr) return;
+  const auto sent = process->send_signal(signal);
+  if (sent) {
+    target.end.signals.emplace_back(name);
+    return;
+  }
+  if (sent.error().code == ErrorCode::gone) return;
+  target.end.status = sent.error().code == ErrorCode::denied ? StepStatus::denied : StepStatus::skipped;
+  target.end.detail = sent.error().message;
+}
+
+/// While the command itself is there it is asked alone: it knows best how to end what it started.
+bool Ending::is_due(const Descendant& descendant) const {
+  if (request_.first == 0 || descendant.key.pid == request_.first || !first_is_there_) return true;
+  return Clock::now() >= started_ + request_.grace / 2;
+}
+
+void Ending::ask_or_kill(const Descendant& descendant) {
+  auto [found, is_new] = targets_.try_emplace(descendant.key);
+  Target& target = found->second;
+  if (is_new) target.end.key = descendant.key;
+  target.end.title = descendant.stat.comm;
+  if (is_over()) {
+    if (!target.killed) send(target, SIGKILL, "KILL");
+    if (!target.killed) target.killed = Clock::now();
+    return;
+  }
+  if (target.asked || Clock::now() < started_ || !is_due(descendant)) return;
+  target.asked = Clock::now();
+  if (descendant.stat.is_exiting()) return;
+  send(target, SIGTERM, "TERM");
+  if (descendant.stat.state == 'T') send(target, SIGCONT, "CONT");
+}
+
+/// Frozen, nobody forks: if everybody in the group descends from the caller, the group is ended at one go. Otherwise
+/// each is ended by its own descriptor, as those outside of the group are.
+void Ending::kill_group(const Family& family) {
+  if (request_.group == nullptr || family.members.empty()) return;
+  const bool frozen = request_.group->freeze();
+  const auto now = find_descendants(pins_);
+  const auto members = request_.group->members();
+  const bool all_ours = frozen && now && std::all_of(members.begin(), members.end(), [&](pid_t pid) {
+                          return std::any_of(now->members.begin(), now->members.end(),
+                                             [&](const Descendant& each) { return each.key.pid == pid; });
+                        });
+  if (now)
+    for (const auto& descendant : now->members) ask_or_kill(descendant);
+  if (all_ours && !members.empty()) (void)request_.group->kill_everybody();
+  request_.group->thaw();
+}
+
+void Ending::look() {
+  const auto family = find_descendants(pins_);
+  if (!family) return;
+  first_is_there_ = std::any_of(family->members.begin(), family->members.end(),
+                                [&](const Descendant& each) { return each.key.pid == request_.first; });
+  if (is_over()) kill_group(*family);
+  for (const auto& descendant : family->members) ask_or_kill(descendant);
+}
+
+void Ending::note_ends() {
+  for (auto& [key, target] : targets_) {
+    if (target.end.status == StepStatus::gone) continue;
+    const auto* process = pins_.find(key);
+    if (process != nullptr && !process->exited()) continue;
+    target.end.status = target.end.signals.empty() ? StepStatus::already_gone : StepStatus::gone;
+    const auto since = target.asked ? *target.asked : target.killed.value_or(Clock::now());
+    target.end.seconds = std::chrono::duration<double>(Clock::now() - since).count();
+  }
+}
+
+void Ending::wait() {
+  std::vector<pollfd> entries;
+  for (const int fd : {request_.children, hurried_ ? -1 : request_.hurry})
+    if (fd >= 0) entries.push_back({fd, POLLIN, 0});
+  for (const auto& [key, target] : targets_)
+    if (const auto* process = pins_.find(key); process != nullptr && !process->exited())
+      entries.push_back({process->descriptor(), POLLIN, 0});
+  Deadline until = Deadline::earlier(Deadline::after(pause_), deadline_);
+  for (const auto due : {started_, started_ + request_.grace})
+    if (due > Clock::now()) until = Deadline::earlier(until, Deadline::at(due));
+  if (wait_for(entries, until)) return;
+  pause_ = std::min(2 * pause_, kLongestPause);
+}
+
+EndOfFamily Ending::report() {
+  EndOfFamily end;
+  end.somebody_left = has_children();
+  for (auto& [key, target] : targets_) {
+    if (target.end.status == StepStatus::already_gone) continue;  // it was about to end
+    const bool is_left = target.end.status != StepStatus::gone;
+    if (is_left && target.end.status == StepStatus::skipped) {
+      target.end.status = StepStatus::timed_out;
+      target.end.detail = "still there: KILL does not end it now";
+    }
+    end.somebody_left = end.somebody_left || is_left;
+    if (is_left || end.processes.size() < kMostNamed)
+      end.processes.push_back(std::move(target.end));
+    else
+      ++end.unnamed;
+  }
+  return end;
+}
+
+EndOfFamily Ending::run() {
+  for (;;) {
+    drain(request_.children);
+    reap();
+    note_ends();
+    if (!has_children()) return report();
+    if (deadline_.passed()) return report();
+    if (is_readable(request_.hurry)) hurried_ = true;
+    look();
+    wait();
+  }
+}
+
+}  // namespace
+
+EndOfFamily end_descendants(const EndRequest& request) { return Ending(request).run(); }
+
+}  // namespace vacate

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends everybody who descends from the calling process, a child subreaper: TERM, and after the grace KILL, until nobody
+// is left, whatever is forked meanwhile. Every signal goes through the pidfd of a process whose descent is proven
+// (os/descendants.h); a control group is ended as a whole only when nobody else is in it.
+#pragma once
+
+#include <chrono>
+
+#include "model/run.h"
+#include "os/control_group.h"
+#include "os/descendants.h"
+
+namespace vacate {
+
+struct EndRequest {
+  std::chrono::milliseconds patience{0};     ///< before the first TERM, for what ends by itself
+  std::chrono::milliseconds grace{10000};    ///< from the first TERM to KILL
+  std::chrono::milliseconds timeout{60000};  ///< for all of it, at least 5 s beyond the grace
+  pid_t first = 0;                           ///< is asked alone, the others at half the grace; 0: everybody at once
+  const ControlGroup* group = nullptr;       ///< where they were started
+  int children = -1;                         ///< readable: a child has ended (a signalfd that takes CHLD)
+  int hurry = -1;                            ///< readable: the grace is over
+};
+
+/// Reaps what ends; the status of a child that somebody waits for has to be taken before.
+[[nodiscard]] EndOfFamily end_descendants(const EndRequest& request);
+
+}  // namespace vacate
