@@ -139,8 +139,7 @@ FreeReport report_of(Outcome outcome, const Sighting& last, const PreparedFree& 
   report.titles = titles_of(outcome.gpus, last.snapshot);
   report.advice =
       advise(last.snapshot, narrowed(last.attribution, last.snapshot, selection), {selection, prepared.policy_file});
-  for (auto& piece : advise_on_containers(prepared.before.snapshot, outcome.plan))
-    report.advice.push_back(std::move(piece));
+  report.containers = advise_on_containers(prepared.before.snapshot, outcome.plan);
   report.of_selected = !selection.all_gpus || narrows_holders(selection);
   report.notes = left_out(last, prepared.request);
   report.has_driver = last.snapshot.driver.state == DriverState::ok || !last.snapshot.nodes.empty();

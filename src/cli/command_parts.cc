@@ -64,8 +64,10 @@ int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, cons
   std::string text = source == Source::recording ? render_replay_line(prepared.before.snapshot, style) : "";
   text += prepared.plan.empty() ? render_outcome_text(report, style)
                                 : render_plan_text(prepared.plan, prepared.request, style);
-  if (!prepared.plan.empty())
+  if (!prepared.plan.empty()) {
     for (const auto& note : report.notes) text += wrap(printable(note), 0, style.width);
+    text += render_container_advice(report.containers, style);
+  }
   if (prepared.plan.ends_anybody()) text += "dry run: nothing was sent\n";
   return delivered(text, code);
 }

@@ -25,6 +25,7 @@ constexpr std::string_view kVariable = "CUDA_MPS_PIPE_DIRECTORY=";
 constexpr std::string_view kDefaultDirectory = "/tmp/nvidia-mps";
 constexpr std::size_t kLongestAnswer = 65536;
 constexpr std::size_t kLongestEnvironment = std::size_t{1} << 18U;
+constexpr std::size_t kLongestReason = 300;
 constexpr std::uint64_t kLargestPid = 1U << 22U;
 
 // Exit codes of the child before it is the program: the reason is in what it wrote. The program's own would be taken
@@ -162,9 +163,10 @@ Result<std::string> ask_mps(const MpsAddress& address, const std::string& comman
   const auto status = child->wait(deadline);
   if (!status) return Error{ErrorCode::timed_out, "no answer in time"};
   const int code = WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
-  if (code == kGone) return Error{ErrorCode::gone, *text};
-  if (code == kDenied) return Error{ErrorCode::denied, *text};
-  if (code == kRefused) return Error{ErrorCode::refused, *text};
+  const std::string why = text->substr(0, kLongestReason);
+  if (code == kGone) return Error{ErrorCode::gone, why};
+  if (code == kDenied) return Error{ErrorCode::denied, why};
+  if (code == kRefused) return Error{ErrorCode::refused, why};
   if (code != 0) return Error{ErrorCode::gone, "the control program reaches no daemon"};
   return text;
 }

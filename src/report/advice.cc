@@ -232,4 +232,13 @@ std::string render_advice(const Advice& advice, const RenderStyle& style) {
   return fmt::format("{}{}{}\n", text, fits ? " " : "\n  ", painted(command, Paint::strong, style));
 }
 
+std::string render_container_advice(const std::vector<Advice>& containers, const RenderStyle& style) {
+  static constexpr std::size_t kMostShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < containers.size() && i < kMostShown; ++i) text += render_advice(containers[i], style);
+  if (containers.size() > kMostShown)
+    text += fmt::format("members of {} more containers\n", containers.size() - kMostShown);
+  return text;
+}
+
 }  // namespace vacate

@@ -39,6 +39,9 @@ struct Asked {
 /// plan.
 [[nodiscard]] std::vector<Advice> advise_on_containers(const Snapshot& snapshot, const Plan& plan);
 
+/// For people: the first few, and how many more there are.
+[[nodiscard]] std::string render_container_advice(const std::vector<Advice>& containers, const RenderStyle& style);
+
 /// For people, on one line where it fits, else the command on a line of its own.
 [[nodiscard]] std::string render_advice(const Advice& advice, const RenderStyle& style);
 

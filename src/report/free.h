@@ -23,6 +23,7 @@ struct FreeReport {
   std::vector<std::string> notes = {};  ///< whom the request left out though it pins, a line each
   bool of_selected = false;             ///< only some holders or GPUs were asked about
   bool has_driver = true;               ///< false: neither a driver nor a device node is here, so nothing can be pinned
+  std::vector<Advice> containers = {};  ///< how to stop those whose members the plan ends or refuses
 };
 
 /// "grace 300 s > --timeout 60 s; use --timeout 6min" where KILL would come after the time limit of the whole command;

@@ -396,6 +396,7 @@ std::string render_outcome_text(const FreeReport& report, const RenderStyle& sty
     text += fmt::format("interrupted by signal {}: nothing more was sent\n", outcome.interrupted_by);
   text += painted(wrap(verdict_sentence(report), 0, style.width), paint_for(outcome.verdict), style);
   if (!report.advice.empty()) text += render_advice(report.advice.front(), style);
+  text += render_container_advice(report.containers, style);
   return text;
 }
 
