@@ -39,6 +39,10 @@ namespace vacate {
 /// `run` (run_command.cc).
 [[nodiscard]] int run_under_a_keeper(const RunOptions& options, const InheritedState& inherited);
 
+// Commands about units (unit_commands.cc).
+[[nodiscard]] int run_unit_lint(const UnitLintOptions& options);
+[[nodiscard]] int run_unit_dropin(const UnitDropinOptions& options);
+
 // Commands about recordings (recording_commands.cc).
 [[nodiscard]] int record(const RecordOptions& options);
 /// `options.replay` is set.

@@ -70,6 +70,10 @@ int run(const ShmOptions& options) { return run_shm(options); }
 
 int run(const RunOptions&) { return number_of(ExitCode::defect); }  // needs more than its options
 
+int run(const UnitLintOptions& options) { return run_unit_lint(options); }
+
+int run(const UnitDropinOptions& options) { return run_unit_dropin(options); }
+
 int run(const ShowText& shown) { return delivered(shown.text, number_of(ExitCode::done)); }
 
 }  // namespace

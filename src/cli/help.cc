@@ -17,6 +17,7 @@ Commands:
   why      the evidence and the reasoning about a process or a GPU
   doctor   what this machine lets vacate see and do, and how to improve it
   shm      shared memory that nobody uses any more: list it, remove it
+  unit     systemd units that start and stop GPU services safely
   record   write what was seen to a file, for a bug report
 
 Options:

@@ -14,6 +14,7 @@ namespace vacate {
 [[nodiscard]] std::string_view why_help() noexcept;
 [[nodiscard]] std::string_view doctor_help() noexcept;
 [[nodiscard]] std::string_view shm_help() noexcept;
+[[nodiscard]] std::string_view unit_help() noexcept;
 [[nodiscard]] std::string_view record_help() noexcept;
 [[nodiscard]] std::string_view run_help() noexcept;
 

@@ -2,6 +2,7 @@
 // The command line as plain values: what was asked, not yet checked against the machine.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
@@ -88,13 +89,26 @@ struct RunOptions {
   bool quiet = false;
 };
 
+struct UnitLintOptions {
+  OutputFormat format = OutputFormat::text;
+  std::string subject;  ///< a name, or a path
+};
+
+struct UnitDropinOptions {
+  OutputFormat format = OutputFormat::text;
+  std::string unit;
+  std::vector<std::string> gpus;  ///< as they were written
+  std::chrono::milliseconds wait{300'000};
+  bool install = false;
+};
+
 /// Something to be printed on standard output, and that is all.
 struct ShowText {
   std::string text;
 };
 
 using Options = std::variant<StatusOptions, FreeOptions, WaitOptions, WhyOptions, DoctorOptions, RecordOptions,
-                             ShmOptions, RunOptions, ShowText>;
+                             ShmOptions, RunOptions, UnitLintOptions, UnitDropinOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

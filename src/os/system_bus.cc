@@ -147,6 +147,15 @@ Result<std::string> SystemBus::call_for_path(const BusObject& object, const char
   return reply.text('o', method);
 }
 
+Result<void> SystemBus::call(const BusObject& object, const char* method) {
+  Connection::Reply reply(connection_->calls);
+  const int code =
+      connection_->calls.call_method(connection_->bus, object.peer.c_str(), object.path.c_str(),
+                                     object.interface.c_str(), method, &reply.error, &reply.message, nullptr);
+  if (code < 0) return reply.failure(code, method);
+  return {};
+}
+
 Result<std::string> SystemBus::read_text(const BusObject& object, const char* property) {
   Connection::Reply reply(connection_->calls);
   const int code =

@@ -37,6 +37,8 @@ class SystemBus {
   /// Calls `method` with one string and returns the object path that it answers with.
   [[nodiscard]] Result<std::string> call_for_path(const BusObject& object, const char* method,
                                                   const std::string& argument);
+  /// Calls `method`, which takes nothing, for its effect: done when the answer is there.
+  [[nodiscard]] Result<void> call(const BusObject& object, const char* method);
   [[nodiscard]] Result<std::string> read_text(const BusObject& object, const char* property);
   [[nodiscard]] Result<std::uint32_t> read_number(const BusObject& object, const char* property);
   /// Of 64 bits, as times are: microseconds.
