@@ -29,9 +29,11 @@ struct VariableUse {
   bool is_word = false;  ///< `$NAME` as a word of its own
 };
 
-/// `$NAME` is replaced as a whole word only, and then the whole word is the name; `${NAME}` anywhere. `$$` is a dollar.
+/// `$NAME` is replaced as a whole word only, and then the whole word is the name, whatever is in it; `${NAME}`
+/// anywhere.
+/// `$$` is a dollar. Whether a word stood in quotes makes no difference.
 std::vector<VariableUse> variables_in(std::string_view word) {
-  if (word.size() > 1 && word[0] == '$' && word[1] != '{' && word[1] != '$')
+  if (word.starts_with('$') && !word.starts_with("${") && !word.starts_with("$$"))
     return {{std::string(word.substr(1)), std::string(word), true}};
   std::vector<VariableUse> uses;
   std::size_t at = 0;
@@ -42,8 +44,12 @@ std::vector<VariableUse> variables_in(std::string_view word) {
       at += rest.starts_with("$$") ? 2 : 1;
       continue;
     }
-    const auto end = rest.find('}');
+    const auto end = rest.find_first_of("}:");
     if (end == std::string_view::npos) break;
+    if (rest[end] == ':') {  // `${NAME:-x}` stays as it is, but what is in it does not
+      at += end;
+      continue;
+    }
     uses.push_back({std::string(rest.substr(2, end - 2)), std::string(rest.substr(0, end + 1)), false});
     at += end + 1;
   }
@@ -172,12 +178,12 @@ void report_undefined(const PlacedCommand& placed, const VariableUse& use, const
                {"undefined-variable", reason, fix});
 }
 
-/// `${NAME:-x}`, `$(program)`, `$NAME/file`: forms of a shell, of which systemd knows none.
+/// `${#NAME}`, `$(program)`, `$NAME/file`, `$` alone: forms of a shell, of which systemd knows none.
 void report_form(const PlacedCommand& placed, const VariableUse& use, UnitFindings& findings) {
-  const auto reason =
-      fmt::format("systemd takes {} for a variable called {}, which nothing can define: {}", printable(use.written, 60),
-                  printable(use.name, 60), use.is_word ? "the whole word vanishes" : "nothing is left of it");
-  const auto fix = use.is_word && is_letter(use.name.front())
+  const auto reason = fmt::format("systemd takes {} for a variable called '{}', which nothing can define: {}",
+                                  printable(use.written, 60), printable(use.name, 60),
+                                  use.is_word ? "the whole word vanishes" : "nothing is left of it");
+  const auto fix = use.is_word && !use.name.empty() && is_letter(use.name.front())
                        ? fmt::format("write ${{NAME}} where more follows the name, or {} for a dollar that stays",
                                      printable(literal_of(use.written), 60))
                        : fmt::format("systemd is no shell; write {} for a dollar that stays, or put it into a script",
@@ -193,9 +199,11 @@ void lint_variables(const PlacedCommand& placed, const Definitions& defined, Uni
                  {"variable-program", "systemd replaces no variable in the path of a program",
                   "write the path out, or run it by /usr/bin/env"});
   if (command.keeps_variables) return;
+  static constexpr std::size_t kMostTold = 32;  // of one command
   std::set<std::string> told;
   for (std::size_t i = 1; i < command.words.size(); ++i) {
     for (const auto& use : variables_in(command.words[i])) {
+      if (told.size() >= kMostTold) return;
       if (!told.insert(use.written).second) continue;
       const auto script = shell_script(command);
       if (!is_variable_name(use.name))
@@ -252,6 +260,8 @@ bool formats_with_percent(std::string_view before) {
   });
 }
 
+constexpr std::size_t kLongestFormat = 400;  // from the program's name to the sign
+
 void lint_percent(const UnitSetting& setting, UnitFindings& findings) {
   const std::string_view value = setting.value;
   for (auto at = value.find('%'); at != std::string_view::npos; at = value.find('%', at + 1)) {
@@ -269,7 +279,8 @@ void lint_percent(const UnitSetting& setting, UnitFindings& findings) {
              fmt::format("{} is no specifier: systemd {}", written,
                          setting.key.starts_with("Exec") ? "refuses to start the unit" : "ignores the setting"),
              "write %% for a percent sign"});
-      if (formats_with_percent(value.substr(0, at)))
+      const auto from = at - std::min(at, kLongestFormat);
+      if (formats_with_percent(value.substr(from, at - from)))
         return findings.add(
             UnitSeverity::warning, setting,
             {"percent-in-format",

@@ -103,7 +103,7 @@ std::optional<milliseconds> parse_time_span(std::string_view text) {
         number += place * (text[at] - '0');
       }
     }
-    if (at == 0) return std::nullopt;
+    if (at == 0 || text.substr(0, at) == ".") return std::nullopt;
     text = trim(text.substr(at));
     const auto end = std::min(text.find_first_of("0123456789 \t"), text.size());
     const auto weight = weight_of(text.substr(0, end));

@@ -69,9 +69,16 @@ Result<ServiceName> parse_service_name(std::string_view word) {
 
 std::vector<std::string> dropin_folders(const ServiceName& name) {
   std::vector<std::string> folders{name.full() + ".d"};
-  // The shortened names of an instance keep it: a-.service.d, and a-@1.service.d too, which nobody has.
-  for (const auto& prefix : shortened(name.prefix)) folders.push_back(prefix + std::string(kSuffix) + ".d");
-  if (const auto whole = name.template_name(); whole && !name.is_template()) folders.push_back(*whole + ".d");
+  const auto prefixes = shortened(name.prefix);
+  const auto whole = name.template_name();
+  const bool is_instance = whole && !name.is_template();
+  if (is_instance) folders.push_back(*whole + ".d");
+  for (const auto& prefix : prefixes) folders.push_back(fmt::format("{}{}.d", prefix, kSuffix));
+  if (!is_instance) return folders;
+  for (const auto& prefix : prefixes) {
+    folders.push_back(fmt::format("{}@{}{}.d", prefix, *name.instance, kSuffix));
+    folders.push_back(fmt::format("{}@{}.d", prefix, kSuffix));
+  }
   return folders;
 }
 

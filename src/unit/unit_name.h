@@ -25,9 +25,9 @@ struct ServiceName {
 /// that of another kind of unit.
 [[nodiscard]] Result<ServiceName> parse_service_name(std::string_view word);
 
-/// Folders of drop-ins below each folder of units, the first wins where two have a file of one name:
-/// "a-b@1.service.d", "a-.service.d", "a-b@.service.d". "service.d", which is last for all names of a unit, is not
-/// among them.
+/// Folders of drop-ins below each folder of units, the first wins where two have a file of one name (each pair measured
+/// on 252): "a-b@1.service.d", "a-b@.service.d", "a-.service.d", "a-@1.service.d", "a-@.service.d". "service.d", which
+/// is last for all names of a unit, is not among them.
 [[nodiscard]] std::vector<std::string> dropin_folders(const ServiceName& name);
 
 }  // namespace vacate

@@ -64,7 +64,7 @@ void UnitSettings::take_line(const UnitSource& source, std::string_view text, st
   const auto flaw = [&](std::string what) {
     if (flaws_.size() < kMostFlaws) flaws_.push_back({source.path, line, std::move(what)});
   };
-  if (text.find('\0') != std::string_view::npos) return flaw("a NUL byte ends what systemd reads of this file");
+  if (text.find('\0') != std::string_view::npos) return flaw("a NUL byte stands in it: this is no text");
   if (text.front() == '[') {
     if (!text.ends_with(']')) return flaw("a section begins with [ and does not end with ]");
     section = text.substr(1, text.size() - 2);
