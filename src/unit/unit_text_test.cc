@@ -60,7 +60,7 @@ TEST(UnitText, TellsWhatSystemdIgnores) {
                                                         {"Type=x\n", "before any [Section]"},
                                                         {"[Service\n", "does not end with ]"},
                                                         {std::string("[Service]\nType=a\0b\n", 19), "NUL"},
-                                                        {"[Service]\n\x1b[31m\n", "\\x1B"}}) {
+                                                        {"[Service]\n\x1b[31m\n", "\\x1b"}}) {
     const auto settings = parse(text);
     ASSERT_THAT(settings.flaws(), SizeIs(1)) << text;
     EXPECT_THAT(settings.flaws().front().what, HasSubstr(wanted));
