@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "base/text.h"
+#include "cli/help.h"
 #include "cli/parse_options.h"
 
 namespace vacate {
@@ -43,6 +45,14 @@ TEST(ParseUnit, SaysWhatIsMissingOrWrong) {
   EXPECT_THAT(complaint_about({"dropin", "llm"}), HasSubstr("--gpu 0,1"));
   EXPECT_THAT(complaint_about({"dropin", "llm", "--gpu", "0,,1"}), HasSubstr("empty word"));
   EXPECT_THAT(complaint_about({"dropin", "llm", "--gpu", "0", "--timeout", "5"}), HasSubstr("--timeout"));
+}
+
+TEST(ParseUnit, HelpNamesEveryOptionAndKeepsTo80Columns) {
+  for (const auto& name : unit_option_names()) EXPECT_THAT(std::string(unit_help()), HasSubstr(name));
+  for (const auto line : split(unit_help(), '\n')) {
+    EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_FALSE(line.ends_with('.')) << line;
+  }
 }
 
 }  // namespace
