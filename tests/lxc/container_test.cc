@@ -15,10 +15,10 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
-#include "gpu_server.h"
 #include "lab/case/parse.h"
 #include "lab/machine/files.h"
 #include "lab/machine/machine.h"
+#include "tests/gpu_server/gpu_server.h"
 
 namespace lab {
 namespace {

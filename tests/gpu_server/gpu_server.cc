@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu_server.h"
+#include "tests/gpu_server/gpu_server.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -12,7 +12,6 @@
 
 #include "lab/actor/holdings.h"
 #include "lab/actor/title.h"
-#include "lab/machine/files.h"
 
 namespace lab {
 namespace {
@@ -57,23 +56,31 @@ pid_t fork_with_pipe() {
   wait_for_signals();
 }
 
+void note_server(pid_t server) {
+  std::FILE* file = std::fopen(kServerPidFile, "we");
+  if (file == nullptr) return;  // the test finds no number then, and says so
+  std::fprintf(file, "%d", server);
+  std::fclose(file);
+}
+
 void start_server(unsigned gpus) {
   const pid_t server = fork();
-  if (server != 0) {
-    (void)write_file(kServerPidFile, std::to_string(server));
-    return;
-  }
+  if (server != 0) return note_server(server);
   setpgid(0, 0);
   for (const int sig : {SIGUSR1, SIGTERM, SIGCHLD}) std::signal(sig, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  name_self({"python3", "-m", "vllm.entrypoints.openai.api_server", "--tensor-parallel-size", "8"}, "python3");
-  if (fork_with_pipe() == 0) be_engine(gpus);
-  wait_for_signals();
+  be_server(gpus);
 }
 
 }  // namespace
+
+void be_server(unsigned gpus) {
+  name_self({"python3", "-m", "vllm.entrypoints.openai.api_server"}, "python3");
+  if (fork_with_pipe() == 0) be_engine(gpus);
+  wait_for_signals();
+}
 
 void be_container_init(unsigned gpus) {
   sigset_t watched;
