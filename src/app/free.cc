@@ -361,7 +361,7 @@ void Conduct::conclude(std::vector<Release> releases) {
 }
 
 FreeReport Conduct::run() {
-  const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan);
+  const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan, prepared_.before.snapshot);
   conclude(release_everything());
   if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.log, tools_.wake);
   if (prepared_.plan.ends_anybody()) outcome_.record = tools_.log.outcome();

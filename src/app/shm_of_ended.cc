@@ -5,6 +5,7 @@
 
 #include "app/shm.h"
 #include "attribute/shm_catalogue.h"
+#include "attribute/shm_trackers.h"
 #include "execute/shm_remover.h"
 #include "plan/plan_shm.h"
 #include "probe/shm_places.h"
@@ -36,10 +37,25 @@ void keep_to(ShmPlan& plan, const ShmSnapshot& snapshot, const std::set<ShmFileK
   std::erase_if(plan.steps, [&](const ShmStep& step) { return !is_meant(step) && !sets.contains(step.set); });
 }
 
+std::set<pid_t> ended_by(const Plan& plan, const std::vector<StepResult>& results) {
+  std::set<pid_t> ended;
+  for (const auto& result : results)
+    for (const auto& step : plan.steps)
+      if (step.n == result.n && is_ending(step.action) && has_ended(result.status)) ended.insert(step.key.pid);
+  return ended;
+}
+
+/// A tracker that none of the users had a pipe to was told of other segments than theirs.
+void acquit_trackers_of_others(ShmSnapshot& snapshot, const std::set<pid_t>& strangers) {
+  for (auto& keeper : snapshot.keepers)
+    if (strangers.contains(keeper.pid)) keeper.resource_tracker = false;
+}
+
 }  // namespace
 
-ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan) {
+ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan, const Snapshot& before) {
   ShmOfEnded shm;
+  shm.before_ = &before;
   if (request.keep_shm || !plan.ends_anybody() || !has_candidates()) return shm;
   const auto snapshot = scan_shm({});
   if (!snapshot) return shm;
@@ -50,24 +66,29 @@ ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan) {
   return shm;
 }
 
-std::set<ShmFileKey> ShmOfEnded::used_by_ended(const Plan& plan, const std::vector<StepResult>& results) const {
-  std::set<pid_t> ended;
-  for (const auto& result : results)
-    for (const auto& step : plan.steps)
-      if (step.n == result.n && is_ending(step.action) && has_ended(result.status)) ended.insert(step.key.pid);
+std::set<ShmFileKey> ShmOfEnded::used_by(const std::set<pid_t>& ended) const {
   std::set<ShmFileKey> files;
   for (const auto& use : uses_)
     if (ended.contains(use.pid)) files.insert(use.file);
   return files;
 }
 
+std::set<pid_t> ShmOfEnded::users_among(const std::set<pid_t>& ended) const {
+  std::set<pid_t> users;
+  for (const auto& use : uses_)
+    if (ended.contains(use.pid)) users.insert(use.pid);
+  return users;
+}
+
 ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& results, ActionLog& log, int wake) const {
   ShmCleanup cleanup;
-  const auto files = used_by_ended(plan, results);
+  const auto ended = ended_by(plan, results);
+  const auto files = used_by(ended);
   if (files.empty()) return cleanup;
   auto snapshot = scan_shm({});
   if (!snapshot) return cleanup;
   read_keepers(*snapshot);
+  acquit_trackers_of_others(*snapshot, strangers_to(*before_, users_among(ended)));
   const ShmRequest request;
   const auto findings = judge_shm(*snapshot, request, files);
   ShmPlan unlinks = plan_shm(*snapshot, findings, request, ShmSight::everybody);  // a finding tells of a partial view

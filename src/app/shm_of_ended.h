@@ -11,14 +11,16 @@
 #include "execute/action_log.h"
 #include "model/outcome.h"
 #include "model/policy.h"
+#include "model/snapshot.h"
 
 namespace vacate {
 
 class ShmOfEnded {
  public:
   /// Looks, before anything is sent, at who uses which segment. Looks at nothing where nobody is to be ended, where
-  /// --keep-shm was given, or where there is no segment that could ever be removed.
-  [[nodiscard]] static ShmOfEnded look(const FreeRequest& request, const Plan& plan);
+  /// --keep-shm was given, or where there is no segment that could ever be removed. `before`, what the plan was made
+  /// from, has to outlive it.
+  [[nodiscard]] static ShmOfEnded look(const FreeRequest& request, const Plan& plan, const Snapshot& before);
 
   /// Removes what those that ended used and nobody else does. Nothing is removed before all of `results` are known:
   /// Python's resource tracker, one of them, had its chance by then. `wake`: readable once the run is to stop.
@@ -30,9 +32,11 @@ class ShmOfEnded {
     ShmFileKey file;
     pid_t pid = 0;
   };
-  [[nodiscard]] std::set<ShmFileKey> used_by_ended(const Plan& plan, const std::vector<StepResult>& results) const;
+  [[nodiscard]] std::set<ShmFileKey> used_by(const std::set<pid_t>& ended) const;
+  [[nodiscard]] std::set<pid_t> users_among(const std::set<pid_t>& ended) const;
 
   std::vector<Use> uses_;
+  const Snapshot* before_ = nullptr;
 };
 
 }  // namespace vacate
