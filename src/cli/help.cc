@@ -72,7 +72,9 @@ Who:
   --leftovers     leftovers only (default)
   --unsure        also holders that may be leftovers, which nothing proves
   --all           every holder of memory, live ones too; who has device files
-                  open only, or imports what a live one made: by --pid
+                  open only, or imports what a live one made: by --pid; live
+                  ones of another user, container or job: only with --user,
+                  --container, --job or --pid beside it
   --gpu LIST      on these: index, GPU- UUID or its beginning, PCI bus id, all
   --pid LIST      these, whatever their standing: PID or PID@START
   --user LIST     only of these users: names or numbers

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
+#include "model/origin.h"
 #include "plan/mps.h"
 #include "plan/narrowing.h"
 #include "plan/wording.h"
@@ -27,6 +29,47 @@ bool lists_contexts(const Snapshot& snapshot, unsigned index) {
 bool has_inherited(const HolderOnGpu& on_gpu) {
   return std::any_of(on_gpu.evidence.begin(), on_gpu.evidence.end(),
                      [](const HolderEvidence& evidence) { return evidence.kind == EvidenceKind::inherited_client; });
+}
+
+/// Whose work it is, if not the caller's, and the option that names them: "--job 17, or ".
+struct Theirs {
+  std::string what;
+  std::string option;
+};
+
+// The caller's own are those of the user that he is and, for root, of the user that he logged in as.
+bool is_own_user(uid_t uid, const Snapshot& snapshot) {
+  const auto& caller = snapshot.caller;
+  const auto* self = snapshot.find(caller.self.pid);
+  return uid == caller.uid || (caller.root && self != nullptr && uid == self->login_uid);
+}
+
+Origin origin_of(const Process* process) {
+  return process == nullptr || process->cgroup.empty() ? Origin{} : parse_origin(process->cgroup);
+}
+
+std::optional<Theirs> whose_else(const Process* process, const Snapshot& snapshot) {
+  static constexpr std::size_t kLongest = 96;
+  if (process == nullptr || !process->uid.known()) return Theirs{"whose it is could not be read", ""};
+  const auto mine = origin_of(snapshot.find(snapshot.caller.self.pid));
+  const auto origin = origin_of(process);
+  const auto other = [](const std::optional<std::string>& theirs, const std::optional<std::string>& own) {
+    return theirs && theirs != own;
+  };
+  for (const auto& [theirs, own] :
+       {std::pair(origin.container, mine.container), std::pair(origin.inner_container, mine.inner_container)})
+    if (other(theirs, own))
+      return Theirs{"it is in container " + printable(*theirs, kLongest),
+                    "--container " + printable(*theirs, kLongest) + ", or "};
+  if (mine.container && !origin.container) return Theirs{"it is outside of the caller's container", ""};
+  if (other(origin.job, mine.job))
+    return Theirs{"it is part of batch job " + printable(*origin.job, kLongest),
+                  "--job " + printable(*origin.job, kLongest) + ", or "};
+  if (!is_own_user(*process->uid, snapshot)) {
+    const auto user = process->user.empty() ? std::to_string(*process->uid) : printable(process->user, kLongest);
+    return Theirs{"it belongs to user " + user, "--user " + user + ", or "};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -169,6 +212,20 @@ pid_t Selector::mps_server_of(const Member& member) const {
   return server != nullptr ? *server : 0;
 }
 
+// Who widens with --all or --unsure means what is before his eyes. What others are at work with he has to name.
+std::optional<Refusal> Selector::consent_lacking(const Member& member, const Process* process) const {
+  const auto& selection = request_->selection;
+  const bool is_named =
+      !selection.pids.empty() || !selection.users.empty() || !selection.containers.empty() || !selection.jobs.empty();
+  if (member.standing() == Standing::leftover || request_->scope == Scope::leftovers || is_named) return std::nullopt;
+  const auto theirs = whose_else(process, *snapshot_);
+  if (!theirs) return std::nullopt;
+  const auto scope = request_->scope == Scope::all ? "--all" : "--unsure";
+  return Refusal{"not-your-own",
+                 fmt::format("{}, and {} alone ends nothing that others are at work with: add {}--pid {}", theirs->what,
+                             scope, theirs->option, member.key().pid)};
+}
+
 std::optional<Refusal> Selector::obstacle(const Member& member) const {
   if (member.standing() == Standing::foreign)
     return Refusal{"foreign", "it cannot be seen from here whose it is; run vacate where it can be"};
@@ -187,7 +244,7 @@ std::optional<Refusal> Selector::obstacle(const Member& member) const {
   const auto* process = snapshot_->find(member.key().pid);
   const bool is_mine = process != nullptr && process->uid.known() && *process->uid == caller.uid;
   if (!caller.root && !is_mine) return Refusal{"not-yours", "it belongs to another user: run as root"};
-  return std::nullopt;
+  return consent_lacking(member, process);
 }
 
 Choice Selector::choose(const Holder& holder) const {

@@ -54,6 +54,7 @@ class Selector {
   [[nodiscard]] static std::optional<Refusal> restarting_unit(const Member& member);
   [[nodiscard]] std::optional<Refusal> of_mps(const Member& member) const;
   [[nodiscard]] std::optional<Refusal> with_clients(const Member& member) const;
+  [[nodiscard]] std::optional<Refusal> consent_lacking(const Member& member, const Process* process) const;
   [[nodiscard]] bool is_in_scope(const Holder& holder) const;
   [[nodiscard]] bool has_selected_gpu(const Holder& holder) const;
   [[nodiscard]] bool covers(unsigned gpu) const;

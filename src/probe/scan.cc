@@ -91,6 +91,7 @@ class Scanner {
   void drop(const std::set<pid_t>& gone);
   void read_relations();
   void read_main_processes();
+  void read_self();
   void note_hidden();
   void finish();
 
@@ -305,6 +306,15 @@ void Scanner::read_relations() {
   supervision.finish(processes(), scan_.snapshot);
   read_main_processes();
   ask_mps_daemons(root_, processes(), scan_.snapshot);
+  read_self();
+}
+
+/// Of which container and job the caller is, and as whom he logged in: his own work is told from that of others.
+void Scanner::read_self() {
+  auto* self = find(scan_.snapshot.caller.self.pid);
+  if (self == nullptr || self->detailed) return;
+  DetailReader reader(root_, Users::read());
+  (void)reader.read(*self);
 }
 
 /// Main processes of services are often no relatives of what a former one left over: whether they are in the control

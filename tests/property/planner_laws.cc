@@ -11,6 +11,7 @@
 #include "any_machine.h"
 #include "attribute/attribute.h"
 #include "laws.h"
+#include "plan/agreement.h"
 #include "plan/plan_free.h"
 
 namespace {
@@ -152,6 +153,62 @@ void only_leftovers_unless_more_is_asked_for() {
   for (const auto pid : signalled(s.plan)) {
     const auto* holder = s.attribution.find(pid);
     RC_ASSERT((holder != nullptr ? holder->standing : relative_of(s.attribution, pid)->standing) == Standing::leftover);
+  }
+}
+
+/// The caller's machine of its own knows no containers or jobs here: users are what is told apart.
+void live_work_of_others_is_never_ended_unnamed() {
+  const Stage s;
+  if (!s.request.selection.pids.empty() || !s.request.selection.users.empty()) return;
+  for (const auto pid : signalled(s.plan)) {
+    const auto* holder = s.attribution.find(pid);
+    const auto standing = holder != nullptr ? holder->standing : relative_of(s.attribution, pid)->standing;
+    if (standing == Standing::leftover) continue;
+    const auto& uid = s.snapshot.find(pid)->uid;
+    RC_ASSERT(uid.known());
+    const auto* self = s.snapshot.find(s.snapshot.caller.self.pid);
+    RC_ASSERT(*uid == s.snapshot.caller.uid || (s.snapshot.caller.root && *uid == self->login_uid));
+  }
+}
+
+void a_plan_agrees_with_itself_whole() {
+  const Stage s;
+  for (const auto newcomers : {Newcomers::named, Newcomers::left_to_rounds}) {
+    const auto agreement = agree(s.plan, s.plan, s.snapshot, s.attribution, newcomers);
+    RC_ASSERT(agreement.plan == s.plan);
+    RC_ASSERT(agreement.decided.empty());
+  }
+}
+
+/// Whatever file it is: nobody is signalled whom a fresh plan does not have, on no softer terms; each process has one
+/// step.
+void a_reviewed_plan_only_narrows() {
+  const Stage s;
+  auto reviewed = s.plan;
+  for (auto& step : reviewed.steps) {
+    if (one_in(4)) step.key.start_ticks += 1;
+    if (one_in(4)) step.action = static_cast<Action>(below(4));
+    if (one_in(4)) step.terms.term_only = true;
+  }
+  std::erase_if(reviewed.steps, [](const Step&) { return one_in(4); });
+  for (const auto& process : s.snapshot.processes) {
+    if (!one_in(8)) continue;
+    const auto is_in = [&](const Step& step) { return step.key.pid == process.key.pid; };
+    if (std::any_of(reviewed.steps.begin(), reviewed.steps.end(), is_in)) continue;
+    Step step;
+    step.key = process.key;
+    reviewed.steps.push_back(step);
+  }
+  const auto agreement = agree(reviewed, s.plan, s.snapshot, s.attribution, Newcomers::named);
+  std::set<pid_t> pids;
+  for (const auto& step : agreement.plan.steps) {
+    RC_ASSERT(pids.insert(step.key.pid).second || step.action == Action::refuse);
+    if (step.action != Action::signal) continue;
+    const auto at = std::find_if(s.plan.steps.begin(), s.plan.steps.end(), [&](const Step& fresh) {
+      return fresh.key == step.key && fresh.action == step.action;
+    });
+    RC_ASSERT(at != s.plan.steps.end());
+    RC_ASSERT(step.terms.term_only || !at->terms.term_only);
   }
 }
 
@@ -361,10 +418,8 @@ void hints_make_nobody_a_holder_nor_a_leftover() {
   }
 }
 
-void a_later_round_asks_nobody_twice() {
-  const Stage s;
-  auto after = s.snapshot;
-  const auto ended = signalled(s.plan);
+/// The machine without those that ended.
+Snapshot without(Snapshot after, const std::set<pid_t>& ended) {
   std::erase_if(after.processes, [&](const Process& process) { return ended.contains(process.key.pid); });
   std::erase_if(after.references, [&](const Reference& reference) { return ended.contains(reference.pid); });
   std::erase_if(after.charges, [&](const DriverCharge& charge) { return ended.contains(charge.pid); });
@@ -373,6 +428,49 @@ void a_later_round_asks_nobody_twice() {
   }
   for (auto& client : after.shared_clients) std::erase_if(client, [&](pid_t pid) { return ended.contains(pid); });
   std::erase_if(after.shared_clients, [](const std::vector<pid_t>& client) { return client.size() < 2; });
+  return after;
+}
+
+/// Whose standing may change with the end of those: kin in any way, or the other end of a pipe.
+bool is_touched(const Snapshot& snapshot, const std::set<pid_t>& ended) {
+  std::set<pid_t> groups, sessions;
+  for (const auto pid : ended) {
+    groups.insert(snapshot.find(pid)->pgid);
+    sessions.insert(snapshot.find(pid)->sid);
+  }
+  const auto has_ended = [&](pid_t pid) { return ended.contains(pid); };
+  const auto touches = [&](const Process& process) {
+    if (ended.contains(process.key.pid)) return false;
+    const bool piped = std::any_of(process.pipes.begin(), process.pipes.end(), [&](const PipeEnd& pipe) {
+      return pipe.other_end.known() && std::any_of(pipe.other_end->begin(), pipe.other_end->end(), has_ended);
+    });
+    return piped || ended.contains(process.ppid) || groups.contains(process.pgid) || sessions.contains(process.sid) ||
+           (process.named_parent && ended.contains(*process.named_parent));
+  };
+  return std::any_of(snapshot.processes.begin(), snapshot.processes.end(), touches) ||
+         std::any_of(snapshot.shared_clients.begin(), snapshot.shared_clients.end(),
+                     [&](const std::vector<pid_t>& client) {
+                       return std::any_of(client.begin(), client.end(), has_ended) &&
+                              !std::all_of(client.begin(), client.end(), has_ended);
+                     });
+}
+
+void after_success_nothing_is_left_to_plan() {
+  const Stage s;
+  const auto ended = signalled(s.plan);
+  if (ended.empty() || !s.request.selection.pids.empty() || is_touched(s.snapshot, ended)) return;
+  auto request = s.request;
+  std::erase_if(request.even, [&](const ProcessSelector& named) { return ended.contains(named.pid); });
+  const auto after = without(s.snapshot, ended);
+  const auto again = plan_free(after, attribute_holders(after, s.policy), request);
+  RC_ASSERT(again.has_value());
+  RC_ASSERT(signalled(*again).empty());
+}
+
+void a_later_round_asks_nobody_twice() {
+  const Stage s;
+  const auto ended = signalled(s.plan);
+  const auto after = without(s.snapshot, ended);
   const auto round =
       plan_next_round(after, attribute_holders(after, s.policy), s.request, s.plan, s.snapshot, s.attribution);
   for (const auto pid : signalled(round)) {
@@ -391,6 +489,10 @@ int main() {
        every_signal_is_for_a_holder_or_its_relative_and_cites_evidence},
       {"only leftovers unless more is asked for", only_leftovers_unless_more_is_asked_for},
       {"device files alone are never ended unasked", files_alone_are_never_ended_unasked},
+      {"live work of others is never ended unnamed", live_work_of_others_is_never_ended_unnamed},
+      {"a plan agrees with itself whole", a_plan_agrees_with_itself_whole},
+      {"a reviewed plan only narrows", a_reviewed_plan_only_narrows},
+      {"after success nothing is left to plan", after_success_nothing_is_left_to_plan},
       {"adding a protection never adds a step", adding_a_protection_never_adds_a_step},
       {"adding a policy rule never adds a signal", adding_a_policy_rule_never_adds_a_signal},
       {"what is forbidden is never asked", what_is_forbidden_is_never_asked},

@@ -3,6 +3,8 @@
 // rounds.
 #include "stages.h"
 
+#include <gmock/gmock.h>
+
 namespace vacate::testing {
 namespace {
 
@@ -36,6 +38,69 @@ TEST(Selectors, UserNarrows) {
   auto request = with_scope(Scope::all);
   request.selection.users = {1001};
   EXPECT_EQ(ended(Stages(m).plan(request)), pids(m, {"bobs"}));
+}
+
+const std::string kContainer = "/system.slice/docker-" + std::string(64, 'a') + ".scope";
+
+Snapshot with_cgroup(Snapshot scan, pid_t pid, const std::string& cgroup) {
+  for (auto& process : scan.processes)
+    if (process.key.pid == pid) process.cgroup = cgroup;
+  return scan;
+}
+
+std::string reason(const Plan& plan, pid_t pid) {
+  const auto& step = step_of(plan, pid);
+  EXPECT_EQ(step.rule, "not-your-own");
+  return step.because.empty() ? "" : step.because.front();
+}
+
+TEST(Consent, LiveWorkOfOthersHasToBeNamed) {
+  using ::testing::HasSubstr;
+  TestMachine m;
+  for (const auto* name : {"own", "boxed", "batch"})
+    m.actor(name, {.parent = "init", .listens = true}).hold(name, {.mib = 1});
+  m.actor("alices", {.parent = "init", .uid = 1000, .listens = true}).hold("alices", {.mib = 1});
+  m.actor("main").actor("orphan", {.parent = "main", .uid = 1000}).hold("orphan", {.mib = 1}).dies("main");
+  const auto alices = m.pid_of("alices"), boxed = m.pid_of("boxed"), batch = m.pid_of("batch");
+  const Stages stages(with_cgroup(with_cgroup(m.snapshot(), boxed, kContainer), batch,
+                                  "/system.slice/slurmstepd.scope/job_17/step_0/user/task_0"));
+  auto all = with_scope(Scope::all);
+  const auto plan = stages.plan(all);
+  EXPECT_EQ(ended(plan), pids(m, {"own", "orphan"})) << "leftovers of anybody go for root";
+  EXPECT_EQ(refused(plan), pids(m, {"alices", "boxed", "batch"}));
+  EXPECT_THAT(reason(plan, alices), HasSubstr("user 1000, and --all alone ends nothing"));
+  EXPECT_THAT(reason(plan, alices), HasSubstr("--user 1000, or --pid " + std::to_string(alices)));
+  EXPECT_THAT(reason(plan, boxed), HasSubstr("add --container " + std::string(64, 'a') + ", or --pid"));
+  EXPECT_THAT(reason(plan, batch), HasSubstr("add --job 17, or --pid"));
+  all.selection.users = {1000};
+  EXPECT_EQ(ended(stages.plan(all)), pids(m, {"alices", "orphan"}));
+  all.selection.users = {};
+  all.selection.containers = {std::string(12, 'a')};
+  EXPECT_EQ(ended(stages.plan(all)), pids(m, {"boxed"}));
+  all.selection.containers = {};
+  all.selection.jobs = {"17"};
+  EXPECT_EQ(ended(stages.plan(all)), pids(m, {"batch"}));
+  EXPECT_EQ(ended(stages.plan(naming(alices))), pids(m, {"alices"}));
+}
+
+TEST(Consent, TheCallersOwnAreThoseOfHisLoginAndContainer) {
+  TestMachine m;
+  m.actor("alices", {.parent = "init", .uid = 1000, .listens = true}).hold("alices", {.mib = 1});
+  m.actor("boxed", {.parent = "init", .listens = true}).hold("boxed", {.mib = 1});
+  auto scan = with_cgroup(m.snapshot(), m.pid_of("boxed"), kContainer);
+  const auto all = with_scope(Scope::all);
+  const auto self = scan.caller.self.pid;
+  const auto log_in = [&](std::optional<uid_t> uid) {
+    for (auto& process : scan.processes)
+      if (process.key.pid == self) process.login_uid = uid;
+  };
+  log_in(1000);
+  EXPECT_EQ(ended(Stages(scan).plan(all)), pids(m, {"alices"})) << "sudo by alice";
+  log_in(std::nullopt);
+  scan = with_cgroup(scan, self, kContainer);
+  EXPECT_EQ(ended(Stages(scan).plan(all)), pids(m, {"boxed"}));
+  EXPECT_THAT(reason(Stages(scan).plan(all), m.pid_of("alices")),
+              ::testing::HasSubstr("outside of the caller's container"));
 }
 
 TEST(Protected, LeftoverIsRefusedUnlessNamed) {
