@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "bomb.h"
 #include "calls.h"
 #include "stage.h"
 
@@ -219,10 +220,13 @@ std::optional<Options> parse(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words[0] == "--trace") return fault::trace_command({words.begin() + 1, words.end()});
+  if (!words.empty() && words[0] == "--be-bomb") return fault::be_bomb({words.begin() + 1, words.end()});
+  if (words == std::vector<std::string>{"--bomb"}) return fault::play_bomb();
   const auto options = fault::parse(words);
   if (options) return fault::run(*options);
-  fmt::print(stderr,
-             "usage: fault_tests [--seconds N] [--seed N] [--jobs N] [--matching TEXT] [--each|--all|--limits|--list] "
-             "[--one FAULT]\n");
+  fmt::print(
+      stderr,
+      "usage: fault_tests [--seconds N] [--seed N] [--jobs N] [--matching TEXT] [--each|--all|--limits|--bomb|--list] "
+      "[--one FAULT]\n");
   return 2;
 }
