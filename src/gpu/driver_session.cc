@@ -122,9 +122,10 @@ DriverSample combine(Answers answers) {
 
 struct DriverSession::Impl {
   std::optional<Expendable> child;
-  bool abandoned = false;  ///< one child is stuck already: there will be no second
-  bool greeted = false;    ///< the child has said what it says unasked
-  DriverSample module;     ///< the module's last word: true also when nobody answers any more
+  bool abandoned = false;           ///< one child is stuck already: there will be no second
+  std::optional<Expendable> stuck;  ///< that child, until it is known to have ended
+  bool greeted = false;             ///< the child has said what it says unasked
+  DriverSample module;              ///< the module's last word: true also when nobody answers any more
 
   [[nodiscard]] Answers ask(Deadline deadline);
   Result<void> hear_module(FrameStream& stream, Deadline deadline);
@@ -154,6 +155,7 @@ void DriverSession::Impl::fail(Answers& answers, const Error& error) {
     answers.timed_out = true;
     abandoned = true;
     driver.detail = "the driver does not answer";
+    if (child && !child->end_at_once()) stuck = std::move(child);
   } else if (error.code == ErrorCode::gone && child) {
     driver.detail = describe_end(child->wait(Deadline::after(kReap)));
   }
@@ -221,9 +223,18 @@ DriverSession::~DriverSession() = default;
 
 DriverSample DriverSession::sample(Deadline deadline) { return combine(impl_->ask(deadline)); }
 
+void DriverSession::revive() noexcept {
+  if (!impl_->abandoned || (impl_->stuck && !impl_->stuck->end_at_once())) return;
+  impl_->stuck.reset();
+  impl_->abandoned = false;
+}
+
 void DriverSession::close(Deadline deadline) noexcept {
   // Closing the channel is the request to end: the child shuts the library down first.
-  if (impl_->child && !impl_->child->wait(deadline)) impl_->abandoned = true;
+  if (impl_->child && !impl_->child->wait(deadline)) {
+    impl_->abandoned = true;
+    if (!impl_->child->end_at_once()) impl_->stuck = std::move(impl_->child);
+  }
   impl_->child.reset();
 }
 

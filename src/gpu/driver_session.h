@@ -34,6 +34,9 @@ class DriverSession {
   /// Everything. Past the deadline the child is abandoned and the answer is DriverState::no_answer, now and for every
   /// later call: at most one abandoned child.
   [[nodiscard]] DriverSample sample(Deadline deadline);
+  /// After a child that did not answer: lets the next sample start another, but only once that one has ended, so that
+  /// there is still at most one. For those who wait for a driver.
+  void revive() noexcept;
   /// Ends the child politely, waits for it until the deadline.
   void close(Deadline deadline) noexcept;
   /// The child's pid, -1 when there is none: it is no holder.

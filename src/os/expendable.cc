@@ -155,12 +155,16 @@ std::optional<int> Expendable::wait(Deadline deadline) noexcept {
   return status;
 }
 
-void Expendable::abandon() noexcept {
-  if (pid_ < 0) return;
+bool Expendable::end_at_once() noexcept {
   static constexpr std::chrono::milliseconds kLastBreath{
       20};  // enough for one that can die; one that cannot is not waited for
+  if (pid_ < 0) return true;
   (void)signal_pidfd(pidfd_.get(), SIGKILL);
-  if (!wait(Deadline::after(kLastBreath))) {
+  return wait(Deadline::after(kLastBreath)).has_value();
+}
+
+void Expendable::abandon() noexcept {
+  if (!end_at_once()) {
     pid_ = -1;
     pidfd_.reset();
     channel_.reset();

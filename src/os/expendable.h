@@ -43,6 +43,8 @@ class Expendable {
 
   /// Waits for the end and reaps: the wait status of waitpid(2), nothing past the deadline.
   [[nodiscard]] std::optional<int> wait(Deadline deadline) noexcept;
+  /// KILL; whether it has ended and was reaped, now or before. One that is stuck in the kernel may be asked for again.
+  [[nodiscard]] bool end_at_once() noexcept;
   /// KILL, reaped if it ends at once. One that is stuck in the kernel is left to init.
   void abandon() noexcept;
 
