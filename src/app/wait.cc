@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "app/select.h"
 #include "execute/wait.h"
 #include "plan/narrowing.h"
@@ -71,6 +73,7 @@ class Wait {
   [[nodiscard]] Result<void> resolve();
   [[nodiscard]] Result<void> reap_leftovers(Look& look);
   [[nodiscard]] Result<void> sample();
+  [[nodiscard]] Result<void> take_turn();
   void judge_all();
   void follow(Track& track, unsigned gpu);
   void count_time();
@@ -98,6 +101,8 @@ class Wait {
   std::vector<GpuGate> told_;
   bool has_told_ = false;
   bool is_resolved_ = false;
+  bool has_turn_ = false;
+  bool has_tried_ = false;
   bool has_last_look_ = false;
   bool wants_look_ = false;
   milliseconds distance_ = kFirstDistance;
@@ -189,7 +194,7 @@ void Wait::tell() {
 }
 
 bool Wait::has_new_leftover() const {
-  if (!tools_.reap || reaps_ >= policy_.max_rounds) return false;
+  if (!tools_.reap || reaps_ >= policy_.max_rounds || (tools_.lock && !has_turn_)) return false;
   const auto way = in_the_way(report_);
   return std::any_of(way.begin(), way.end(), [&](const Holder* holder) {
     return holder->standing == Standing::leftover && !holder->protection &&
@@ -308,6 +313,33 @@ Wait::Woken Wait::rest() {
   return entries[0].revents != 0 ? Woken::by_caller : Woken::by_end;
 }
 
+/// Waits for the locks before anything else counts. Between tries whoever listens hears that the wait goes on.
+Result<void> Wait::take_turn() {
+  static constexpr milliseconds kTry{10'000};
+  std::vector<Gpu> gpus;
+  for (const auto& gate : report_.gates)
+    for (const auto& gpu : report_.snapshot.gpus)
+      if (gpu.index == gate.index) gpus.push_back(gpu);
+  const bool is_first = told_.empty() || told_.front().state != GateState::locked;
+  const auto until = is_first ? Deadline::at({}) : Deadline::earlier(deadline_, Deadline::after(kTry));
+  auto busy = tools_.lock(gpus, until);
+  if (!busy) return busy.error();
+  free_since_.reset();
+  has_turn_ = !*busy;
+  if (has_turn_) return look();
+  for (auto& gate : report_.gates) {
+    gate.state = GateState::locked;
+    gate.in_the_way.clear();
+    gate.charged_unseen.clear();
+    const auto& owner = (*busy)->owner;
+    gate.detail =
+        owner ? fmt::format("process {} ({}) has the lock of GPU {}", owner->pid, owner->command, (*busy)->index)
+              : fmt::format("another process has the lock of GPU {}", (*busy)->index);
+  }
+  tell();
+  return {};
+}
+
 WaitReport Wait::finish(WaitVerdict verdict) {
   report_.verdict = verdict;
   report_.waited = std::chrono::duration<double>(Clock::now() - started_).count();
@@ -318,7 +350,13 @@ Result<WaitReport> Wait::run() {
   if (auto seen = look(); !seen) return seen.error();
   for (;;) {
     if (report_.interrupted_by != 0) return finish(WaitVerdict::timeout);
-    if (free_since_ && elapsed(*free_since_) >= hold_) {
+    const bool waits_for_turn = tools_.lock && !has_turn_ && is_resolved_;
+    if (waits_for_turn && !(has_tried_ && deadline_.passed())) {
+      has_tried_ = true;
+      if (auto turn = take_turn(); !turn) return turn.error();
+      continue;
+    }
+    if (free_since_ && elapsed(*free_since_) >= hold_ && !waits_for_turn) {
       // The verdict is given on a look, not on a sample.
       if (looked_ >= *free_since_ + hold_) return finish(WaitVerdict::free);
       if (auto seen = look(); !seen) return seen.error();
@@ -326,7 +364,7 @@ Result<WaitReport> Wait::run() {
     }
     if (deadline_.passed()) {
       const bool is_fresh = elapsed(looked_) < milliseconds(250) || report_.snapshot.driver.state != DriverState::ok;
-      if (is_fresh || has_last_look_) return finish(verdict_at_deadline(report_.gates));
+      if (is_fresh || has_last_look_ || waits_for_turn) return finish(verdict_at_deadline(report_.gates));
       has_last_look_ = true;  // names that are told are of those who are still there
       if (auto seen = look(); !seen) return seen.error();
       continue;

@@ -9,9 +9,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/gpu_locks.h"
 #include "app/look.h"
 #include "report/wait.h"
 
@@ -52,6 +54,9 @@ struct WaitTools {
   std::function<void()> revive_driver;
   /// Ends leftovers within the time, as `free` does. Unset: without --reap.
   std::function<Result<Reaped>(Look, std::vector<unsigned> gpus, std::chrono::milliseconds)> reap;
+  /// Tries for the locks of these GPUs until the deadline: nothing once all are taken, else who has one. Unset: without
+  /// --lock.
+  std::function<Result<std::optional<GpuLocks::Busy>>(const std::vector<Gpu>&, Deadline)> lock;
   WaitObserver& observer;
   int wake = -1;  ///< readable: stop
 };

@@ -73,6 +73,14 @@ class Teller final : public WaitObserver {
   Deadline extended_ = Deadline::at({});
 };
 
+/// Without those who were to be ignored: that they were left alone is what was asked.
+Reaped reaped_of(FreeReport report, int interrupted_by) {
+  auto& outcome = report.outcome;
+  for (const auto& step : outcome.plan.steps)
+    if (step.rule == kIgnoredRule) std::erase_if(outcome.results, [&](const auto& each) { return each.n == step.n; });
+  return {std::move(outcome.results), interrupted_by};
+}
+
 /// Ends leftovers as `free --yes` does.
 Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds limit, const WaitRequest& wait,
                     DriverSession& driver, const Policy& policy) {
@@ -83,7 +91,7 @@ Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds l
   for (const auto index : gpus) words.push_back(std::to_string(index));
   auto prepared = prepare_free(std::move(look), words, std::move(request), Deadline::Clock::now());
   if (!prepared) return prepared.error();
-  if (!prepared->plan.ends_anybody()) return Reaped{};
+  if (!prepared->plan.ends_anybody()) return reaped_of(rehearse(*prepared, policy), 0);
   auto signals = SignalWatch::start();
   if (!signals) return signals.error();
   LiveLines silent(Show::nothing, {});
@@ -106,7 +114,7 @@ Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds l
   FreeReport report = carry_out(std::move(*prepared), tools, policy);
   const int caught = signals->caught();
   signals->stop();
-  return Reaped{std::move(report.outcome.results), caught};
+  return reaped_of(std::move(report), caught);
 }
 
 int deliver_wait(const WaitOptions& options, const WaitReport& report) {
@@ -132,19 +140,27 @@ int run_wait(const WaitOptions& options) {
   if (!driver) return complain_about(driver.error());
   exit_on_signals();
   Teller teller(options);
-  const auto reopen = [&] {
-    driver->close(Deadline::after(policy.driver_deadline));
-    if (auto fresh = DriverSession::start()) *driver = std::move(*fresh);
-  };
   WaitTools tools{[&] { return look_at_machine(*driver, policy); },
                   [&](Deadline deadline) { return driver->sample(deadline); },
-                  reopen,
+                  [&] { driver->close(Deadline::after(policy.driver_deadline)); },  // the next sample starts another
+                  [&] { driver->revive(); },
                   {},
                   {},
                   teller};
   if (options.reap)
     tools.reap = [&](Look look, const std::vector<unsigned>& gpus, milliseconds limit) {
       return reap(std::move(look), gpus, limit, request, *driver, policy);
+    };
+  std::optional<GpuLocks> locks;
+  if (options.lock)
+    tools.lock = [&](const std::vector<Gpu>& gpus, Deadline deadline) -> Result<std::optional<GpuLocks::Busy>> {
+      if (!locks) {
+        auto opened = GpuLocks::open(gpus);
+        if (!opened) return opened.error();
+        locks = *std::move(opened);
+      }
+      if (const auto taken = locks->take("vacate wait --lock", deadline, -1); !taken) return taken.error();
+      return locks->missing();
     };
   const auto report = wait_for_gpus(request, options.words.gpus, tools, policy);
   teller.wipe();

@@ -36,7 +36,7 @@ struct WaitReport {
 [[nodiscard]] std::string render_in_the_way(const WaitReport& report, const RenderStyle& style);
 /// A line a GPU, for a terminal.
 [[nodiscard]] std::vector<std::string> render_wait_lines(const WaitReport& report);
-/// One line of at most 200 bytes: "GPU 0-3: waiting for 4711 VLLM::Worker_TP0 since 12min and 7 more".
+/// One line of at most 200 bytes: "GPU 0-3: waiting for 4711 VLLM::Worker_TP0, running for 12min and 7 more".
 [[nodiscard]] std::string render_wait_status(const WaitReport& report);
 /// The last line, or lines: verdict, time, and at the deadline who is in the way.
 [[nodiscard]] std::string render_wait_outcome(const WaitReport& report, const RenderStyle& style);

@@ -52,20 +52,19 @@ std::string memory_text(const Holder& holder, unsigned gpu) {
   return "memory unknown";
 }
 
-/// "since 2026-03-01T17:04:05Z (12min)".
-std::string since_text(const WaitReport& report, pid_t pid) {
+/// "for 12min": of a process, up to the last look.
+std::string age_text(const WaitReport& report, pid_t pid) {
   const auto* process = report.snapshot.find(pid);
-  if (process == nullptr) return "since when is unknown";
-  std::string when = format_rfc3339(process->started);
-  if (const auto dot = when.find('.'); dot != std::string::npos) when = when.substr(0, dot) + "Z";
-  return fmt::format("since {} ({})", when, format_age(std::max(0.0, report.snapshot.time - process->started)));
+  if (process == nullptr) return "for who knows how long";
+  return "for " + format_age(std::max(0.0, report.snapshot.time - process->started));
 }
 
 std::string holder_line(const WaitReport& report, const Holder& holder, unsigned gpu) {
   const auto* process = report.snapshot.find(holder.key.pid);
   const std::string user = process == nullptr ? "?" : elide_end(printable(process->user), 16);
-  return fmt::format("GPU {}: {} {} ({}), {}, {}, {}", gpu, holder.key.pid, title_of(report, holder.key.pid, kTitle),
-                     user, memory_text(holder, gpu), describe(holder.standing), since_text(report, holder.key.pid));
+  return fmt::format("GPU {}: {} {} ({}), {}, {}, running {}", gpu, holder.key.pid,
+                     title_of(report, holder.key.pid, kTitle), user, memory_text(holder, gpu),
+                     describe(holder.standing), age_text(report, holder.key.pid));
 }
 
 std::string unseen_line(const WaitReport& report, unsigned gpu, pid_t pid) {
@@ -98,6 +97,17 @@ std::string lines_of(const WaitReport& report, const GpuGate& gate, const Render
   return text;
 }
 
+/// Leftovers that are still there, and why.
+std::string not_reaped_text(const WaitReport& report, const RenderStyle& style) {
+  std::string text;
+  for (const auto& result : report.reaped) {
+    if (result.status == StepStatus::gone || result.status == StepStatus::already_gone) continue;
+    const std::string detail = result.detail.empty() ? "" : ": " + printable(result.detail);
+    text += wrap(fmt::format("{} was not ended, {}{}", result.pid, describe(result.status), detail), 0, style.width);
+  }
+  return text;
+}
+
 /// Whoever comes first, and how many more there are.
 std::string first_in_the_way(const WaitReport& report) {
   const auto way = in_the_way(report);
@@ -111,12 +121,9 @@ std::string first_in_the_way(const WaitReport& report) {
   }
   if (way.empty()) return fmt::format("waiting for {}", counted(unseen, "process", "processes") + " out of sight");
   const auto& first = *way.front();
-  const auto* process = report.snapshot.find(first.key.pid);
-  const std::string age =
-      process == nullptr ? "" : " since " + format_age(std::max(0.0, report.snapshot.time - process->started));
   const std::size_t more = way.size() - 1 + unseen;
-  return fmt::format("waiting for {} {}{}{}", first.key.pid, title_of(report, first.key.pid, kTitle), age,
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("waiting for {} {}, running {}{}", first.key.pid, title_of(report, first.key.pid, kTitle),
+                     age_text(report, first.key.pid), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 }  // namespace
@@ -176,7 +183,8 @@ std::string render_wait_outcome(const WaitReport& report, const RenderStyle& sty
       text = fmt::format("cannot tell after {} whether {} {}\n", waited, gpus_text(report.gates), "can be used");
       break;
   }
-  return painted(text.substr(0, text.size() - 1), Paint::bad, style) + '\n' + render_in_the_way(report, style);
+  return painted(text.substr(0, text.size() - 1), Paint::bad, style) + '\n' + render_in_the_way(report, style) +
+         not_reaped_text(report, style);
 }
 
 }  // namespace vacate

@@ -247,7 +247,7 @@ GpuGate judge_gate(unsigned index, const Sighting& now, const WaitRequest& reque
 }
 
 void spare_ignored(Attribution& attribution, const Snapshot& snapshot, const WaitRequest& request) {
-  const Protection spared{"ignored", "it was named as one to ignore"};
+  const Protection spared{std::string(kIgnoredRule), "it was named as one to ignore"};
   for (auto& holder : attribution.holders)
     if (!holder.protection && is_ignored(holder.key, snapshot, request)) holder.protection = spared;
   for (auto& group : attribution.groups)

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 
 #include "model/policy.h"
 #include "model/wait.h"
@@ -28,6 +29,9 @@ struct GateMemory {
 /// The state of GPU `index`. Where no such GPU is seen: cannot_tell.
 [[nodiscard]] GpuGate judge_gate(unsigned index, const Sighting& now, const WaitRequest& request,
                                  const GateMemory& memory, const Policy& policy);
+
+/// The protection rule of those who are ignored.
+inline constexpr std::string_view kIgnoredRule = "ignored";
 
 /// Marks holders and relatives that are ignored as protected, so that a plan made of `attribution` spares them.
 void spare_ignored(Attribution& attribution, const Snapshot& snapshot, const WaitRequest& request);

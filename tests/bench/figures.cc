@@ -89,12 +89,17 @@ lab::MachinePaths machine_paths() {
 /// How a command ended that was run as a child of this process.
 struct Ended {
   double milliseconds = 0;
-  double peak_mib = 0;  ///< of the command and the children it collected
+  double peak_mib = 0;     ///< of the command and the children it collected
+  double cpu_seconds = 0;  ///< of the same, user and system
 };
 
-/// Runs `arguments` with standard output thrown away. An exit code other than 0 is an error: its figure would be of
-/// something else. Peak memory starts with what this process has resident, because the kernel counts from the fork.
-Result<Ended> run_and_measure(const std::vector<std::string>& arguments) {
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+/// Runs `arguments` with standard output thrown away. An exit code other than `wanted` is an error: its figure would be
+/// of something else. Peak memory starts with what this process has resident, because the kernel counts from the fork.
+Result<Ended> run_and_measure(const std::vector<std::string>& arguments, int wanted = 0) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -110,8 +115,10 @@ Result<Ended> run_and_measure(const std::vector<std::string>& arguments) {
   int status = 0;
   rusage usage{};
   if (wait4(child, &status, 0, &usage) != child) return vacate::system_error("wait4");
-  Ended ended{.milliseconds = milliseconds_since(start), .peak_mib = static_cast<double>(usage.ru_maxrss) / 1024.0};
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  Ended ended{.milliseconds = milliseconds_since(start),
+              .peak_mib = static_cast<double>(usage.ru_maxrss) / 1024.0,
+              .cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)};
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != wanted) {
     return Error{ErrorCode::bug, fmt::format("{} ended with wait status {:#x}", fmt::join(arguments, " "), status)};
   }
   return ended;
@@ -122,6 +129,7 @@ struct Handover {
   double free_seconds = 0;
   double free_after_release = 0;                                      // milliseconds
   std::array<double, kStatusRuns> status{}, driver{}, status_peak{};  // milliseconds, milliseconds, MiB
+  double wait_hour = 0;                                               // seconds of CPU
 };
 
 class SharedHandover {
@@ -271,6 +279,34 @@ Result<std::vector<Figure>> measure_status() {
   return std::vector<Figure>{beyond, peak};
 }
 
+/// CPU of a wait of an hour in which nothing changes, from two shorter ones: what the second 50 s of a minute cost goes
+/// on for the hour, and the machine is looked at anew every two minutes, each time for no more than a whole status.
+Result<void> sample_wait(Handover& handover) {
+  static constexpr double kHour = 3600, kShort = 10, kLong = 60, kBetweenLooks = 120;
+  const auto wait = [](double seconds) {
+    return run_and_measure({"/usr/local/bin/vacate", "wait", "--used-below", "1B", "--timeout",
+                            fmt::format("{:.0f}s", seconds), "--quiet"},
+                           1);
+  };
+  const auto brief = wait(kShort);
+  if (!brief) return brief.error();
+  const auto whole = wait(kLong);
+  if (!whole) return whole.error();
+  const auto look = run_and_measure({"/usr/local/bin/vacate", "status", "--json"});
+  if (!look) return look.error();
+  const double a_second = std::max(0.0, whole->cpu_seconds - brief->cpu_seconds) / (kLong - kShort);
+  handover.wait_hour =
+      whole->cpu_seconds + a_second * (kHour - kLong) + look->cpu_seconds * (kHour - kLong) / kBetweenLooks;
+  return {};
+}
+
+Result<std::vector<Figure>> measure_wait() {
+  SharedHandover handover;
+  auto done = on_machine(kIdle, [&](Machine&) { return as_ordinary_process([&] { return sample_wait(*handover); }); });
+  if (!done) return done.error();
+  return std::vector<Figure>{Figure{"wait, CPU of an hour", "s", 2, 1, {handover->wait_hour}}};
+}
+
 Result<std::vector<Figure>> measure_program() {
   const std::string program = program_folder() / "vacate";
   Figure start{"start (vacate --version)", "ms", 2, 5, {}};
@@ -291,7 +327,7 @@ Result<std::vector<Figure>> measure_program() {
 int main() {
   fmt::print("{:<28} {:>9} {:>9} {:>9} {:>9} {:<4} {:>4}\n", "figure", "min", "median", "max", "budget", "", "runs");
   bool ok = true;
-  for (const auto& measure : {measure_free, measure_status, measure_program}) {
+  for (const auto& measure : {measure_free, measure_status, measure_wait, measure_program}) {
     std::fflush(stdout);  // a machine is a fork of this process
     auto figures = measure();
     if (!figures) {
