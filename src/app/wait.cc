@@ -71,7 +71,7 @@ class Wait {
   [[nodiscard]] Result<void> take(Look look);
   /// Which GPUs are meant, once and for all as soon as the driver shows them: one that is lost later is not forgotten.
   [[nodiscard]] Result<void> resolve();
-  [[nodiscard]] Result<void> reap_leftovers(Look& look);
+  [[nodiscard]] Result<void> reap_leftovers();
   [[nodiscard]] Result<void> sample();
   [[nodiscard]] Result<void> take_turn();
   void judge_all();
@@ -203,18 +203,18 @@ bool Wait::has_new_leftover() const {
 }
 
 /// Ends who is left over, once each: one that would not go is in the way like anybody else.
-Result<void> Wait::reap_leftovers(Look& look) {
-  for (const auto* holder : in_the_way(report_)) dealt_with_.insert({holder->key.pid, holder->key.start_ticks});
+Result<void> Wait::reap_leftovers() {
   ++reaps_;
   static constexpr milliseconds kAtMost{60'000};  // as free's own --timeout
   const auto left = std::chrono::duration_cast<milliseconds>(deadline_.remaining());
   const auto limit = std::min(kAtMost, std::max(left, milliseconds(1)));
-  spare_ignored(look.attribution, look.scan.snapshot, report_.request);
   std::vector<unsigned> gpus;
   for (const auto& gate : report_.gates) gpus.push_back(gate.index);
   tools_.observer.on_absence(limit);
-  auto reaped = tools_.reap(std::move(look), std::move(gpus), limit);
+  auto reaped = tools_.reap(gpus, limit);
+  if (!reaped && reaped.error().code == ErrorCode::timed_out) return {};
   if (!reaped) return reaped.error();
+  for (const auto* holder : in_the_way(report_)) dealt_with_.insert({holder->key.pid, holder->key.start_ticks});
   for (auto& result : reaped->results) report_.reaped.push_back(std::move(result));
   report_.interrupted_by = reaped->interrupted_by;
   return {};
@@ -231,7 +231,7 @@ Result<void> Wait::take(Look look) {
   count_time();
   tell();
   if (has_new_leftover()) {
-    if (auto reaped = reap_leftovers(look); !reaped) return reaped;
+    if (auto reaped = reap_leftovers(); !reaped) return reaped;
     distance_ = kFirstDistance;
     wants_look_ = true;
     return {};

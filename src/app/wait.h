@@ -52,8 +52,9 @@ struct WaitTools {
   std::function<void()> reopen_driver;
   /// Lets a driver that did not answer be asked again, if the child that asked has ended.
   std::function<void()> revive_driver;
-  /// Ends leftovers within the time, as `free` does. Unset: without --reap.
-  std::function<Result<Reaped>(Look, std::vector<unsigned> gpus, std::chrono::milliseconds)> reap;
+  /// Ends leftovers on these GPUs within the time, as `free` does, on a look of its own. timed_out: another vacate was
+  /// at work all the while. Unset: without --reap.
+  std::function<Result<Reaped>(const std::vector<unsigned>&, std::chrono::milliseconds)> reap;
   /// Tries for the locks of these GPUs until the deadline: nothing once all are taken, else who has one. Unset: without
   /// --lock.
   std::function<Result<std::optional<GpuLocks::Busy>>(const std::vector<Gpu>&, Deadline)> lock;

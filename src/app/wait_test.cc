@@ -86,7 +86,7 @@ class WaitTest : public ::testing::Test, public WaitObserver {
 
   WaitRequest request_;
   Policy policy_;
-  std::function<Result<Reaped>(Look, std::vector<unsigned>, std::chrono::milliseconds)> reap_;
+  std::function<Result<Reaped>(const std::vector<unsigned>&, std::chrono::milliseconds)> reap_;
   std::function<Result<std::optional<GpuLocks::Busy>>(const std::vector<Gpu>&, Deadline)> lock_;
   std::vector<std::string> told_;
   std::string error_;
@@ -151,7 +151,7 @@ TEST_F(WaitTest, ASilentDriverUntilTheDeadlineCannotTell) {
 
 TEST_F(WaitTest, ALeftoverIsEndedOnceAndThenInTheWayLikeAnybody) {
   int reaps = 0;
-  reap_ = [&](Look, std::vector<unsigned> gpus, std::chrono::milliseconds) -> Result<Reaped> {
+  reap_ = [&](const std::vector<unsigned>& gpus, std::chrono::milliseconds) -> Result<Reaped> {
     ++reaps;
     EXPECT_THAT(gpus, ElementsAre(0U));
     return Reaped{{{1, 1001, StepStatus::stuck, {"TERM", "KILL"}, 0, ""}}, 0};
@@ -165,7 +165,7 @@ TEST_F(WaitTest, ALeftoverIsEndedOnceAndThenInTheWayLikeAnybody) {
 }
 
 TEST_F(WaitTest, NobodyIsEndedWithoutBeingALeftover) {
-  reap_ = [&](Look, std::vector<unsigned>, std::chrono::milliseconds) -> Result<Reaped> {
+  reap_ = [&](const std::vector<unsigned>&, std::chrono::milliseconds) -> Result<Reaped> {
     ADD_FAILURE() << "a live holder";
     return Reaped{};
   };
@@ -174,7 +174,7 @@ TEST_F(WaitTest, NobodyIsEndedWithoutBeingALeftover) {
 }
 
 TEST_F(WaitTest, ASignalDuringTheEndingEndsTheWait) {
-  reap_ = [](Look, std::vector<unsigned>, std::chrono::milliseconds) -> Result<Reaped> { return Reaped{{}, 15}; };
+  reap_ = [](const std::vector<unsigned>&, std::chrono::milliseconds) -> Result<Reaped> { return Reaped{{}, 15}; };
   EXPECT_EQ(wait({left_over()}).interrupted_by, 15);
 }
 

@@ -8,6 +8,7 @@
 
 #include "app/free.h"
 #include "app/load_policy.h"
+#include "app/turn.h"
 #include "app/wait.h"
 #include "base/text.h"
 #include "cli/command_parts.h"
@@ -81,26 +82,33 @@ Reaped reaped_of(FreeReport report, int interrupted_by) {
   return {std::move(outcome.results), interrupted_by};
 }
 
-/// Ends leftovers as `free --yes` does.
-Result<Reaped> reap(Look look, const std::vector<unsigned>& gpus, milliseconds limit, const WaitRequest& wait,
+/// Ends leftovers as `free --yes` does: in turn with every other vacate that ends processes, and the turn comes before
+/// the look.
+Result<Reaped> reap(const std::vector<unsigned>& gpus, milliseconds limit, const WaitRequest& wait,
                     DriverSession& driver, const Policy& policy) {
+  const auto started = Deadline::Clock::now();
+  const auto turn =
+      take_turn("wait --reap", Deadline::at(started + limit), -1, [](const std::string& line) { complain(line); });
+  if (!turn) return turn.error();
+  const auto look = [&] {
+    Look seen = look_at_machine(driver, policy);
+    spare_ignored(seen.attribution, seen.scan.snapshot, wait);
+    return seen;
+  };
   FreeRequest request;
   request.selection = wait.selection;
   request.timeout = limit;
   std::vector<std::string> words;
   for (const auto index : gpus) words.push_back(std::to_string(index));
-  auto prepared = prepare_free(std::move(look), words, std::move(request), Deadline::Clock::now());
+  auto prepared = prepare_free(look(), words, std::move(request), started);
   if (!prepared) return prepared.error();
   if (!prepared->plan.ends_anybody()) return reaped_of(rehearse(*prepared, policy), 0);
+  if (!turn->why_none.empty()) complain(turn->why_none);
   auto signals = SignalWatch::start();
   if (!signals) return signals.error();
   LiveLines silent(Show::nothing, {});
   NoActionLog log;
-  const FreeTools tools{[&] {
-                          Look again = look_at_machine(driver, policy);
-                          spare_ignored(again.attribution, again.scan.snapshot, wait);
-                          return again;
-                        },
+  const FreeTools tools{look,
                         [&](Deadline deadline) { return driver.sample(deadline); },
                         [&] {
                           driver.close(Deadline::after(policy.driver_deadline));
@@ -148,8 +156,8 @@ int run_wait(const WaitOptions& options) {
                   {},
                   teller};
   if (options.reap)
-    tools.reap = [&](Look look, const std::vector<unsigned>& gpus, milliseconds limit) {
-      return reap(std::move(look), gpus, limit, request, *driver, policy);
+    tools.reap = [&](const std::vector<unsigned>& gpus, milliseconds limit) {
+      return reap(gpus, limit, request, *driver, policy);
     };
   std::optional<GpuLocks> locks;
   if (options.lock)
