@@ -58,6 +58,13 @@ void add_timeouts(const ServiceFacts& facts, const UnitSettings& present, millis
     text += fmt::format("# Longer than the clean-up below.\nTimeoutStopSec={}\n", time_span_text(kStopTimeout));
 }
 
+/// --all ends live work of another user only where that user is named. The number of a dynamic user nobody knows yet.
+std::string user_words(const UnitSettings& present) {
+  const auto* user = present.last("Service", "User");
+  const bool is_other = user != nullptr && user->value != "root" && user->value != "0" && is_plain(user->value, "_-.");
+  return is_other ? fmt::format(" --user {},root", user->value) : std::string();
+}
+
 }  // namespace
 
 Result<std::string> render_dropin(const DropinRequest& request, const UnitSettings& present) {
@@ -78,8 +85,8 @@ Result<std::string> render_dropin(const DropinRequest& request, const UnitSettin
       request.program, fmt::join(request.gpus, ","), request.wait.count() == 0 ? "0" : time_span_text(request.wait));
   text += fmt::format(
       "# After every stop, also a failed one: ends what this unit left on GPUs, and nothing else.\n"
-      "ExecStopPost=+{} free --unit {} --all --yes --timeout {}\n",
-      request.program, unit, time_span_text(kCleanUp));
+      "ExecStopPost=+{} free --unit {}{} --all --yes --timeout {}\n",
+      request.program, unit, user_words(present), time_span_text(kCleanUp));
   return text;
 }
 

@@ -46,6 +46,13 @@ TEST(Dropin, KeepsWhatIsGoodAlready) {
   EXPECT_THAT(made("llm", ""), HasSubstr("\nTimeoutStartSec=6min\n"));  // a unit of which nothing is known
 }
 
+TEST(Dropin, NamesTheUserWhoseWorkIsEnded) {
+  EXPECT_THAT(made("llm", "User=llm\nExecStart=/a\n"),
+              HasSubstr(" free --unit llm.service --user llm,root --all --yes "));
+  for (const std::string user : {"root", "0", "%i", "a b"})
+    EXPECT_THAT(made("llm", "User=" + user + "\nExecStart=/a\n"), Not(HasSubstr("--user"))) << user;
+}
+
 TEST(Dropin, WaitsForEver) {
   auto asked = request("llm");
   asked.wait = {};
