@@ -8,6 +8,7 @@
 #include "cli/command_parts.h"
 #include "cli/signal_watch.h"
 #include "cli/terminal.h"
+#include "execute/machine_log.h"
 
 namespace vacate {
 namespace {
@@ -28,7 +29,7 @@ int decline_shm(const ShmOptions& options, ShmReport& report, std::string_view w
 int remove_segments(const ShmOptions& options, ShmReport& report) {
   auto signals = SignalWatch::start();
   if (!signals) return complain_about(signals.error());
-  NoActionLog log;
+  MachineLog log;
   carry_out_clean(report, log, signals->descriptor());
   report.interrupted_by = signals->caught();
   return deliver_shm(options, report, render_shm_outcome_text(report, style_for(STDOUT_FILENO)));

@@ -15,7 +15,9 @@
 #include "cli/live_lines.h"
 #include "cli/signal_watch.h"
 #include "cli/terminal.h"
+#include "execute/machine_log.h"
 #include "os/service_notifier.h"
+#include "report/format.h"
 #include "verify/judge_gate.h"
 
 namespace vacate {
@@ -107,7 +109,7 @@ Result<Reaped> reap(const std::vector<unsigned>& gpus, milliseconds limit, const
   auto signals = SignalWatch::start();
   if (!signals) return signals.error();
   LiveLines silent(Show::nothing, {});
-  NoActionLog log;
+  MachineLog log;
   const FreeTools tools{look,
                         [&](Deadline deadline) { return driver.sample(deadline); },
                         [&] {
@@ -120,6 +122,7 @@ Result<Reaped> reap(const std::vector<unsigned>& gpus, milliseconds limit, const
                         signals->descriptor(),
                         [&] { return signals->caught(); }};
   FreeReport report = carry_out(std::move(*prepared), tools, policy);
+  if (const auto line = unrecorded_line(report.outcome.record, 4096); !line.empty()) complain(trim(line));
   const int caught = signals->caught();
   signals->stop();
   return reaped_of(std::move(report), caught);

@@ -6,30 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "plan/digest.h"
 #include "plan/mps.h"
 #include "plan/wording.h"
 
 namespace vacate {
 namespace {
-
-class Fnv1a {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) mix(static_cast<unsigned char>(c));
-    mix(0);  // so that "ab","c" is not "a","bc"
-  }
-  void add(std::uint64_t number) {
-    for (unsigned shift = 0; shift < 64; shift += 8) mix(static_cast<unsigned char>(number >> shift));
-  }
-  [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
-
- private:
-  void mix(unsigned char byte) {
-    value_ ^= byte;
-    value_ *= 0x100000001b3U;
-  }
-  std::uint64_t value_ = 0xcbf29ce484222325U;
-};
 
 void append(std::vector<std::string>& to, std::vector<std::string> more) {
   std::move(more.begin(), more.end(), std::back_inserter(to));
@@ -138,7 +120,7 @@ std::string plan_id(const Plan& plan) {
     hash.add(static_cast<std::uint64_t>(step.terms.grace ? step.terms.grace->count() : -1));
     if (step.mps_server != 0) hash.add(static_cast<std::uint64_t>(step.mps_server));
   }
-  return fmt::format("{:016x}", hash.value());
+  return hash.id();
 }
 
 }  // namespace vacate

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/digest.h"
+
 namespace vacate {
 namespace {
 
@@ -20,6 +22,22 @@ std::string refusal_of(const ShmSnapshot& snapshot) {
   return text;
 }
 
+/// Over what is to be removed, and from which boot's tmpfs.
+std::string id_of(const ShmPlan& plan, const ShmSnapshot& snapshot) {
+  Fnv1a hash;
+  hash.add(snapshot.host.boot_id);
+  for (const auto& step : plan.steps) {
+    const auto& identity = snapshot.segments[step.segment].identity;
+    hash.add(step.n);
+    hash.add(step.name);
+    hash.add(identity.device);
+    hash.add(identity.inode);
+    hash.add(static_cast<std::uint64_t>(identity.modified));
+    hash.add(step.because);
+  }
+  return hash.id();
+}
+
 }  // namespace
 
 ShmPlan plan_shm(const ShmSnapshot& snapshot, const std::vector<ShmFinding>& findings, const ShmRequest& request,
@@ -35,6 +53,7 @@ ShmPlan plan_shm(const ShmSnapshot& snapshot, const std::vector<ShmFinding>& fin
     plan.steps.push_back({static_cast<unsigned>(plan.steps.size() + 1), i, segment.name, segment.on_disk,
                           findings[i].because, findings[i].set});
   }
+  plan.id = id_of(plan, snapshot);
   return plan;
 }
 

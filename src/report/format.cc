@@ -137,6 +137,13 @@ std::string bullet(std::string_view text, std::size_t indent, std::size_t width)
   return lines;
 }
 
+std::string unrecorded_line(const std::optional<RecordOutcome>& record, std::size_t width) {
+  if (!record || record->lost == 0) return "";
+  return wrap(fmt::format("not recorded{}: {}; what was done is said here only",
+                          record->entries == 0 ? "" : fmt::format(", {} of it", record->lost), printable(record->why)),
+              0, width);
+}
+
 std::string painted(std::string_view text, Paint paint, const RenderStyle& style) {
   if (style.colour == Colour::no || paint == Paint::plain || text.empty()) return std::string(text);
   std::string_view start;

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/reading.h"
+#include "model/action_record.h"
 #include "report/render_style.h"
 
 namespace vacate {
@@ -43,6 +45,9 @@ namespace vacate {
 
 /// The same as an item of a list: "- " at the first line, later ones under its text.
 [[nodiscard]] std::string bullet(std::string_view text, std::size_t indent, std::size_t width);
+
+/// "not recorded: ...", a line for what was done and could be kept nowhere; else empty.
+[[nodiscard]] std::string unrecorded_line(const std::optional<RecordOutcome>& record, std::size_t width);
 
 enum class Paint { plain, strong, faint, good, bad, doubtful };
 /// `text` between the escapes for `paint`, or as it is where the style has no colour.

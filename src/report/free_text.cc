@@ -392,6 +392,7 @@ std::string render_outcome_text(const FreeReport& report, const RenderStyle& sty
   for (const auto& spot : outcome.visibility.blind_spots)
     text += wrap(fmt::format("not seen: {} ({})", printable(spot.detail), printable(spot.code)), 0, style.width);
   for (const auto& note : report.notes) text += wrap(printable(note), 0, style.width);
+  text += unrecorded_line(outcome.record, style.width);
   if (outcome.interrupted_by != 0)
     text += fmt::format("interrupted by signal {}: nothing more was sent\n", outcome.interrupted_by);
   text += painted(wrap(verdict_sentence(report), 0, style.width), paint_for(outcome.verdict), style);

@@ -312,6 +312,16 @@ Json release_of(const GpuOutcome& gpu) {
   return object;
 }
 
+Json record_of(const std::optional<RecordOutcome>& record) {
+  if (!record) return nullptr;
+  Json object;
+  object["to"] = record->where.empty() ? Json(nullptr) : safe(record->where);
+  object["entries"] = record->entries;
+  object["lost"] = record->lost;
+  object["detail"] = record->why.empty() ? Json(nullptr) : safe(record->why);
+  return object;
+}
+
 const Gpu* find_gpu(const Snapshot& snapshot, unsigned index) {
   const auto at =
       std::find_if(snapshot.gpus.begin(), snapshot.gpus.end(), [&](const Gpu& gpu) { return gpu.index == index; });
@@ -332,6 +342,7 @@ Json plan_json(const Plan& plan) { return plan_of(plan); }
 Json step_result_json(const StepResult& result) { return result_of(result); }
 Json release_json(const GpuOutcome& gpu) { return release_of(gpu); }
 Json advice_json(const std::vector<Advice>& advice) { return advice_of(advice); }
+Json record_json(const std::optional<RecordOutcome>& record) { return record_of(record); }
 
 }  // namespace json
 
@@ -370,6 +381,7 @@ std::string render_free_json(const Outcome& outcome, Source source) {
   object["rounds"] = outcome.rounds;
   object["seconds"] = seconds_of(outcome.seconds);
   object["visibility"] = visibility_of(outcome.visibility);
+  object["record"] = record_of(outcome.record);
   if (source == Source::recording) object["replay"] = true;
   return one_line(object);
 }

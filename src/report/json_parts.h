@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/reading.h"
 #include "base/text.h"
+#include "model/action_record.h"
 #include "model/holder.h"
 #include "model/outcome.h"
 #include "model/plan.h"
@@ -100,5 +101,6 @@ inline std::string one_line(const Json& object) {
 [[nodiscard]] Json release_json(const GpuOutcome& gpu);
 [[nodiscard]] Json shm_cleanup_json(const ShmCleanup& cleanup);
 [[nodiscard]] Json advice_json(const std::vector<Advice>& advice);
+[[nodiscard]] Json record_json(const std::optional<RecordOutcome>& record);
 
 }  // namespace vacate::json

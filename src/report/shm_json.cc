@@ -153,6 +153,7 @@ std::string render_shm_json(const ShmReport& report) {
   object["results"] = list_of(report.plan.steps, [&](const ShmStep& step) { return result_json(report, step); });
   object["refusal"] = report.plan.refusal.empty() ? Json(nullptr) : safe(report.plan.refusal);
   object["visibility"] = visibility_json(snapshot.visibility);
+  object["record"] = record_json(report.record);
   return one_line(object);
 }
 

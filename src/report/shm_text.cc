@@ -205,6 +205,7 @@ std::string render_shm_outcome_text(const ShmReport& report, const RenderStyle& 
                              result->detail.empty() ? "" : ": ", printable(result->detail)),
                  0, style.width);
   }
+  text += unrecorded_line(report.record, style.width);
   if (report.interrupted_by != 0)
     text += fmt::format("interrupted by signal {}: nothing more was removed\n", report.interrupted_by);
   return text + blind_text(report, style) + wrap(verdict_sentence(report, removed, back), 0, style.width);
