@@ -33,6 +33,7 @@ namespace vacate {
 [[nodiscard]] int explain(const WhyOptions& options);
 [[nodiscard]] int diagnose(const DoctorOptions& options);
 [[nodiscard]] int run_shm(const ShmOptions& options);
+[[nodiscard]] int show_log(const LogOptions& options);
 
 // The gate (wait_command.cc).
 [[nodiscard]] int run_wait(const WaitOptions& options);

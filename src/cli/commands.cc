@@ -66,6 +66,7 @@ int run(const DoctorOptions& options) { return diagnose(options); }
 
 int run(const RecordOptions& options) { return record(options); }
 
+int run(const LogOptions& options) { return show_log(options); }
 int run(const ShmOptions& options) { return run_shm(options); }
 
 int run(const RunOptions&) { return number_of(ExitCode::defect); }  // needs more than its options

@@ -13,6 +13,7 @@
 #include "cli/live_lines.h"
 #include "cli/signal_watch.h"
 #include "cli/terminal.h"
+#include "execute/machine_log.h"
 
 namespace vacate {
 namespace {
@@ -42,7 +43,7 @@ int execute_free(const FreeOptions& options, PreparedFree prepared, DriverSessio
   const bool shows = !options.quiet && options.format == OutputFormat::text && is_capable_terminal(STDERR_FILENO) &&
                      !prepared.plan.empty();
   LiveLines lines(shows ? Show::lines : Show::nothing, style_for(STDERR_FILENO));
-  NoActionLog log;
+  MachineLog log;
   const FreeTools tools{[&] { return look_at_machine(driver, policy); },
                         [&](Deadline deadline) { return driver.sample(deadline); },
                         [&] {

@@ -18,6 +18,7 @@ Commands:
   doctor   what this machine lets vacate see and do, and how to improve it
   shm      shared memory that nobody uses any more: list it, remove it
   unit     systemd units that start and stop GPU services safely
+  log      what vacate did on this machine: when, why, what came of it
   record   write what was seen to a file, for a bug report
 
 Options:

@@ -17,5 +17,6 @@ namespace vacate {
 [[nodiscard]] std::string_view unit_help() noexcept;
 [[nodiscard]] std::string_view record_help() noexcept;
 [[nodiscard]] std::string_view run_help() noexcept;
+[[nodiscard]] std::string_view log_help() noexcept;
 
 }  // namespace vacate

@@ -33,6 +33,7 @@ constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_v
      {"--grace", "a time, e.g. 30s"},
      {"--timeout", "a time, e.g. 2min"},
      {"--older-than", "a time, e.g. 1h"},
+     {"--since", "a time, e.g. 12h"},
      {"--for", "a time, e.g. 5s"},
      {"--used-below", "a size or a share, e.g. 8GiB or 10%"},
      {"--free", "a size or a share, e.g. 90GiB or 50%"},

@@ -102,13 +102,21 @@ struct UnitDropinOptions {
   bool install = false;
 };
 
+/// Of the record of what was done.
+struct LogOptions {
+  OutputFormat format = OutputFormat::text;
+  std::optional<std::chrono::milliseconds> since;
+  std::vector<ProcessSelector> pids;
+  std::string plan;  ///< the beginning of its id
+};
+
 /// Something to be printed on standard output, and that is all.
 struct ShowText {
   std::string text;
 };
 
 using Options = std::variant<StatusOptions, FreeOptions, WaitOptions, WhyOptions, DoctorOptions, RecordOptions,
-                             ShmOptions, RunOptions, UnitLintOptions, UnitDropinOptions, ShowText>;
+                             ShmOptions, RunOptions, LogOptions, UnitLintOptions, UnitDropinOptions, ShowText>;
 
 /// One line that says what is wrong, without the program's name, and the command that explains how to do it right.
 struct UsageError {

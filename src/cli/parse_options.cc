@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/option_words.h"
+#include "cli/parse_log.h"
 #include "cli/parse_run.h"
 #include "cli/parse_shm.h"
 #include "cli/parse_unit.h"
@@ -268,8 +269,8 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
 }
 
 UsageError unknown_command(const std::string& word) {
-  static const std::vector<std::string> kWords = {"status", "free", "wait",   "run",  "why",    "doctor",
-                                                  "shm",    "unit", "record", "help", "--help", "--version"};
+  static const std::vector<std::string> kWords = {"status", "free", "wait",   "run",  "why",    "doctor",   "shm",
+                                                  "unit",   "log",  "record", "help", "--help", "--version"};
   const std::string shown = printable(word, 64);
   // "vacate 4711", "vacate gpu:0": what somebody would want to know of it.
   const bool is_subject = parse_process_selector(word).has_value() || word.starts_with("gpu:");
@@ -302,6 +303,7 @@ std::variant<Options, UsageError> parse_options(const std::vector<std::string>& 
   if (first == "doctor") return parse_doctor(rest);
   if (first == "run") return parse_run(rest);
   if (first == "shm") return parse_shm(rest);
+  if (first == "log") return parse_log(rest);
   if (first == "unit") return parse_unit(rest);
   if (first == "record") return parse_record(rest);
   if (first.starts_with('-')) return parse_status(arguments, "vacate --help");
@@ -312,6 +314,7 @@ std::vector<std::string> option_names(const std::string& command) {
   Words words;
   CLI::App app;
   if (command == "shm") return shm_option_names();
+  if (command == "log") return log_option_names();
   if (command == "wait") return wait_option_names();
   if (command == "run") return run_option_names();
   if (command == "unit") return unit_option_names();

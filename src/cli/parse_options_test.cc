@@ -182,12 +182,33 @@ TEST(ParseOptions, WhatIsWrongIsSaidInOneLine) {
   }
 }
 
+TEST(ParseLog, TakesWhatNarrowsIt) {
+  const auto all = parsed<LogOptions>({"log"});
+  EXPECT_EQ(all.since, std::nullopt);
+  EXPECT_EQ(all.plan, "");
+  const auto some = parsed<LogOptions>({"log", "--since", "2h", "--pid", "4711@99,12", "--plan=00c0ffee", "--json"});
+  EXPECT_EQ(some.since, std::chrono::hours(2));
+  EXPECT_EQ(some.pids, (std::vector<ProcessSelector>{{4711, 99}, {12, std::nullopt}}));
+  EXPECT_EQ(some.plan, "00c0ffee");
+  EXPECT_EQ(some.format, OutputFormat::json);
+}
+
+TEST(ParseLog, AMistakeIsNamed) {
+  EXPECT_NE(complaint({"log", "--since", "yesterday"}).find("--since: 'yesterday'"), std::string::npos);
+  EXPECT_EQ(complaint({"log", "--since"}), "--since needs a time, e.g. 12h");
+  EXPECT_NE(complaint({"log", "--pid", "x"}).find("--pid: 'x'"), std::string::npos);
+  for (const char* id : {"", "xyz", "00C0", "0123456789abcdef0", "-1"})
+    EXPECT_NE(complaint({"log", std::string("--plan=") + id}).find("--plan: '"), std::string::npos) << id;
+  EXPECT_NE(complaint({"log", "surplus"}).find("surplus"), std::string::npos);
+}
+
 TEST(Help, KeepsToItsRulesAndNamesEveryOption) {
   const struct {
     std::string_view text;
     const char* command;
-  } kTable[] = {{general_help(), ""},      {status_help(), "status"}, {free_help(), "free"}, {why_help(), "why"},
-                {doctor_help(), "doctor"}, {record_help(), "record"}, {wait_help(), "wait"}, {run_help(), "run"}};
+  } kTable[] = {{general_help(), ""},  {status_help(), "status"}, {free_help(), "free"},
+                {why_help(), "why"},   {doctor_help(), "doctor"}, {record_help(), "record"},
+                {wait_help(), "wait"}, {run_help(), "run"},       {log_help(), "log"}};
   for (const auto& row : kTable) {
     for (const auto line : split(row.text, '\n')) {
       EXPECT_LE(display_width(line), 80U) << line;
