@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -23,8 +24,10 @@ bool is_impatient(int number) { return number == SIGTERM || number == SIGINT || 
 
 class Conduct {
  public:
-  Conduct(const RunRequest& request, const RunTools& tools)
-      : tools_(tools), command_{request.argv, tools.inherited, {}, request.grace, request.timeout} {
+  Conduct(const RunRequest& request, const RunTools& tools, UsedGpus gpus)
+      : tools_(tools),
+        gpus_(std::move(gpus)),
+        command_{request.argv, tools.inherited, {}, request.grace, request.check.timeout} {
     outcome_.argv = request.argv;
   }
 
@@ -35,13 +38,17 @@ class Conduct {
   void attend(Keeper& keeper, SignalRelay& relay);
   void pass_on(const Keeper& keeper, RelayedSignal signal);
   void note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay);
+  void note_files(pid_t keeper);
   void take_over(std::optional<SignalRelay>& relay);
   [[nodiscard]] const ControlGroup* group() const { return group_ ? &*group_ : nullptr; }
 
   const RunTools& tools_;
+  UsedGpus gpus_;
   CommandToRun command_;
   RunOutcome outcome_;
   std::optional<ControlGroup> group_;
+  std::chrono::milliseconds pause_{100};
+  Deadline look_at_files_ = Deadline::after(pause_);
   bool ending_ = false;
   bool done_ = false;
   bool lost_keeper_ = false;
@@ -83,6 +90,7 @@ void Conduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay)
     case KeeperEvent::Kind::ended:
       outcome_.status = event.number;
       ending_ = true;
+      if (event.somebody_left && gpus_.can_be_used()) gpus_.look_at_those_left(keeper.pid());
       return keeper.end_everybody();
     case KeeperEvent::Kind::all_ended:
       outcome_.left = event.end;
@@ -94,12 +102,23 @@ void Conduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay)
   }
 }
 
+/// A command that runs for days is not looked at ten times a second.
+void Conduct::note_files(pid_t keeper) {
+  static constexpr std::chrono::seconds kLongestPause{30};
+  gpus_.note_open_files(keeper);
+  pause_ = std::min<std::chrono::milliseconds>(2 * pause_, kLongestPause);
+  look_at_files_ = Deadline::after(pause_);
+}
+
 void Conduct::attend(Keeper& keeper, SignalRelay& relay) {
   while (!done_) {
     std::vector<pollfd> entries = {{keeper.descriptor(), POLLIN, 0}, {relay.signals(), POLLIN, 0}};
     if (relay.witness() >= 0) entries.push_back({relay.witness(), POLLIN, 0});
     const auto due = relay.next_due();
-    (void)wait_for(entries, due ? Deadline::at(*due) : Deadline::never());
+    Deadline until = due ? Deadline::at(*due) : Deadline::never();
+    if (!ending_ && gpus_.can_be_used()) until = Deadline::earlier(until, look_at_files_);
+    (void)wait_for(entries, until);
+    if (!ending_ && gpus_.can_be_used() && look_at_files_.passed()) note_files(keeper.pid());
     relay.collect(keeper.pid());
     for (const auto signal : relay.take_due()) pass_on(keeper, signal);
     while (!done_) {
@@ -134,15 +153,17 @@ RunOutcome Conduct::run() {
     if (lost_keeper_) take_over(relay);
   }
   if (group_) (void)group_->remove();
+  if (relay && outcome_.status) gpus_.verify(outcome_, relay->signals());
   outcome_.seconds = seconds_since(started);
   return std::move(outcome_);
 }
 
 }  // namespace
 
-RunOutcome run_to_the_end(const RunRequest& request, const RunTools& tools, const Policy& policy) {
-  static_cast<void>(policy);
-  return Conduct(request, tools).run();
+Result<RunOutcome> run_to_the_end(const RunRequest& request, const RunTools& tools, const Policy& policy) {
+  auto gpus = UsedGpus::look_before(request.check, policy);
+  if (!gpus) return gpus.error();
+  return Conduct(request, tools, *std::move(gpus)).run();
 }
 
 }  // namespace vacate

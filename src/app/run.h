@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/used_gpus.h"
 #include "model/policy.h"
 #include "model/run.h"
 #include "os/inherited_state.h"
@@ -16,8 +17,8 @@ namespace vacate {
 
 struct RunRequest {
   std::vector<std::string> argv;
-  std::chrono::milliseconds grace{10000};    ///< from TERM to KILL, for what is left
-  std::chrono::milliseconds timeout{60000};  ///< for ending what is left and for its memory to come back
+  std::chrono::milliseconds grace{10000};  ///< from TERM to KILL, for what is left
+  GpuCheck check;                          ///< its time limit: for ending what is left, and again for its memory
 };
 
 struct RunTools {
@@ -26,6 +27,7 @@ struct RunTools {
 };
 
 /// Returns when the command and everybody below it have ended, or the time limit has passed.
-[[nodiscard]] RunOutcome run_to_the_end(const RunRequest& request, const RunTools& tools, const Policy& policy);
+/// malformed: a word of --gpu that names no GPU; nothing was started.
+[[nodiscard]] Result<RunOutcome> run_to_the_end(const RunRequest& request, const RunTools& tools, const Policy& policy);
 
 }  // namespace vacate

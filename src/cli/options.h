@@ -87,6 +87,7 @@ struct RunOptions {
   OutputFormat format = OutputFormat::text;
   RunRequest request;
   bool quiet = false;
+  std::optional<std::string> policy_file = {};
 };
 
 struct UnitLintOptions {

@@ -14,8 +14,9 @@ namespace {
 
 /// Option values as they were written.
 struct RunWords {
-  bool help = false, json = false, quiet = false;
-  std::optional<std::string> grace, timeout;
+  bool help = false, json = false, quiet = false, keep_shm = false;
+  std::optional<std::string> grace, timeout, policy;
+  std::vector<std::string> gpus;
   std::vector<std::string> operands;
 };
 
@@ -23,6 +24,9 @@ void add_run(CLI::App& app, RunWords& words) {
   add_help(app, words.help);
   add_switch(app, "--json", words.json);
   add_switch(app, "--quiet", words.quiet);
+  add_switch(app, "--keep-shm", words.keep_shm);
+  add_list(app, "--gpu", words.gpus);
+  add_value(app, "--policy", words.policy);
   add_value(app, "--grace", words.grace);
   add_value(app, "--timeout", words.timeout);
   app.add_option("WORD", words.operands)->expected(0, -1);
@@ -35,6 +39,9 @@ std::optional<std::string> explain_command(const RunWords& words, bool has_end, 
                        printable(words.operands.front(), 64));
   if (!words.operands.empty())
     return fmt::format("unexpected argument '{}' before '--'", printable(words.operands.front(), 64));
+  if (words.policy && words.policy->empty()) return "--policy: name a file";
+  if (std::find(words.gpus.begin(), words.gpus.end(), "") != words.gpus.end())
+    return "--gpu: an empty word in its list";
   if (argv.empty()) return "name a command: vacate run -- COMMAND";
   if (argv.front().empty()) return "the name of the command is empty";
   return std::nullopt;
@@ -52,14 +59,18 @@ std::variant<Options, UsageError> parse_run(const std::vector<std::string>& argu
   RunOptions options;
   if (end != arguments.end()) options.request.argv.assign(end + 1, arguments.end());
   auto complaint = parse_words(app, own);
+  cut_at_commas(words.gpus);
   if (!complaint && words.help) return Options(ShowText{std::string(run_help())});
   if (!complaint)
     complaint = first_of({explain_command(words, end != arguments.end(), options.request.argv),
                           parse_time("--grace", words.grace, options.request.grace),
-                          parse_time("--timeout", words.timeout, options.request.timeout)});
+                          parse_time("--timeout", words.timeout, options.request.check.timeout)});
   if (complaint) return UsageError{*complaint, kTry};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
   options.quiet = words.quiet;
+  options.policy_file = std::move(words.policy);
+  options.request.check.keep_shm = words.keep_shm;
+  options.request.check.gpu_words = std::move(words.gpus);
   return Options(std::move(options));
 }
 

@@ -41,9 +41,13 @@ TEST(ParseRun, WhatFollowsTheDashesIsTheCommands) {
 TEST(ParseRun, TakesTheContractsOptions) {
   const auto options = run_parsed({"--grace", "30s", "--timeout=5min", "--json", "--quiet", "--", "true"});
   EXPECT_EQ(options.request.grace, std::chrono::seconds(30));
-  EXPECT_EQ(options.request.timeout, std::chrono::minutes(5));
+  EXPECT_EQ(options.request.check.timeout, std::chrono::minutes(5));
   EXPECT_EQ(options.format, OutputFormat::json);
   EXPECT_TRUE(options.quiet);
+  const auto more = run_parsed({"--gpu", "0,1", "--gpu=2", "--keep-shm", "--policy", "p.toml", "--", "true"});
+  EXPECT_THAT(more.request.check.gpu_words, ElementsAre("0", "1", "2"));
+  EXPECT_TRUE(more.request.check.keep_shm);
+  EXPECT_EQ(more.policy_file, "p.toml");
   EXPECT_EQ(run_parsed({"--", "true"}).request.grace, std::chrono::seconds(10));
 }
 
@@ -57,6 +61,8 @@ TEST(ParseRun, WhatIsWrongIsNamed) {
   EXPECT_THAT(run_complaint({"--grace", "5", "--", "true"}), HasSubstr("--grace"));
   EXPECT_THAT(run_complaint({"--grace", "--", "true"}), HasSubstr("--grace needs a time"));
   EXPECT_THAT(run_complaint({"--graze", "5s", "--", "true"}), HasSubstr("--grace"));
+  EXPECT_THAT(run_complaint({"--gpu", "0,,1", "--", "true"}), HasSubstr("--gpu"));
+  EXPECT_THAT(run_complaint({"--policy", "", "--", "true"}), HasSubstr("--policy"));
   EXPECT_THAT(run_complaint({"--yes", "--", "true"}), HasSubstr("--yes"));
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "app/load_policy.h"
 #include "app/run.h"
 #include "cli/command_parts.h"
 #include "cli/terminal.h"
@@ -30,7 +31,11 @@ int run_under_a_keeper(const RunOptions& options, const InheritedState& inherite
                          else
                            let_go_of({STDIN_FILENO, STDOUT_FILENO});
                        }};
-  const RunOutcome outcome = run_to_the_end(options.request, tools, Policy{});
+  const auto policy = load_policy(options.policy_file);
+  if (!policy) return complain_about(policy.error());
+  const auto ran = run_to_the_end(options.request, tools, *policy);
+  if (!ran) return complain_about(ran.error());
+  const RunOutcome& outcome = *ran;
   const RunDetail detail = options.quiet || prints ? RunDetail::what_went_wrong : RunDetail::what_was_ended;
   for (const auto& line : render_run_lines(outcome, detail)) complain(line);
   const int code = exit_code_of(outcome);
