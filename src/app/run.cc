@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "execute/keeper.h"
+#include "execute/machine_log.h"
 #include "execute/wait.h"
 #include "os/signal_relay.h"
 
@@ -39,6 +40,7 @@ class Conduct {
   void pass_on(const Keeper& keeper, RelayedSignal signal);
   void note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay);
   void note_files(pid_t keeper);
+  void take_end(EndOfFamily end);
   void take_over(std::optional<SignalRelay>& relay);
   [[nodiscard]] const ControlGroup* group() const { return group_ ? &*group_ : nullptr; }
 
@@ -93,13 +95,18 @@ void Conduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay)
       if (event.somebody_left && gpus_.can_be_used()) gpus_.look_at_those_left(keeper.pid());
       return keeper.end_everybody();
     case KeeperEvent::Kind::all_ended:
-      outcome_.left = event.end;
+      take_end(event.end);
       done_ = true;
       return;
     case KeeperEvent::Kind::keeper_gone:
       lost_keeper_ = done_ = true;
       return;
   }
+}
+
+void Conduct::take_end(EndOfFamily end) {
+  outcome_.record = end.record;
+  outcome_.left = std::move(end);
 }
 
 /// A command that runs for days is not looked at ten times a second.
@@ -134,7 +141,8 @@ void Conduct::take_over(std::optional<SignalRelay>& relay) {
   outcome_.failure = "its keeper was ended by somebody, so vacate ended everybody whom it kept";
   const int hurry = relay->signals();
   relay->end_witness();  // vacate's one other child
-  outcome_.left = end_in_place_of_keeper(command_, group(), hurry);
+  MachineLog log;
+  take_end(end_in_place_of_keeper(command_, group(), log, hurry));
 }
 
 RunOutcome Conduct::run() {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/select.h"
+#include "execute/machine_log.h"
 #include "os/procfs.h"
 #include "verify/watch_release.h"
 
@@ -52,6 +53,16 @@ Step step_of(const Process& process, unsigned n) {
   step.because = {"it descends from the command"};
   step.rule = "descendant";
   return step;
+}
+
+/// The keeper's record of signals and that of what was removed, as one.
+void add(std::optional<RecordOutcome>& record, const RecordOutcome& more) {
+  if (more.entries + more.lost == 0) return;
+  if (!record) record.emplace();
+  if (!more.where.empty()) record->where = more.where;
+  record->entries += more.entries;
+  record->lost += more.lost;
+  if (!more.why.empty()) record->why = more.why;
 }
 
 const char* verdict_words(GpuVerdict verdict) {
@@ -212,8 +223,10 @@ void UsedGpus::verify(RunOutcome& outcome, int wake) {
     judge(release.outcome, watched.last, outcome);
     outcome.gpus.push_back(std::move(release.outcome));
   }
-  NoActionLog log;
-  if (!outcome.left.somebody_left && !left_.steps.empty()) outcome.shm = shm_.clean(left_, results, log, wake);
+  if (outcome.left.somebody_left || left_.steps.empty()) return;
+  MachineLog log;
+  outcome.shm = shm_.clean(left_, results, log, wake);
+  add(outcome.record, log.outcome());
 }
 
 }  // namespace vacate

@@ -21,6 +21,8 @@ using Clock = Deadline::Clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostNamed = 256;
+constexpr const char* kBecause = "it descends from the command";
+constexpr const char* kBecauseAllOfThem = "everybody in it descends from the command";
 constexpr milliseconds kAfterKill{5000};
 constexpr milliseconds kFirstPause{10}, kLongestPause{250};  // between looks for what was forked meanwhile
 
@@ -41,8 +43,9 @@ void drain(int fd) noexcept {
 
 class Ending {
  public:
-  explicit Ending(const EndRequest& request)
+  Ending(const EndRequest& request, ActionLog& log)
       : request_(request),
+        log_(log),
         started_(Clock::now() + request.patience),
         deadline_(Deadline::at(started_ + std::max(request.timeout, request.grace + kAfterKill))) {}
 
@@ -53,6 +56,7 @@ class Ending {
   void ask_or_kill(const Descendant& descendant);
   void send(Target& target, int signal, std::string_view name);
   void kill_group(const Family& family);
+  void kill_whole_group();
   void note_ends();
   [[nodiscard]] bool is_over() const {
     return hurried_ || Clock::now() >= started_ + request_.grace || deadline_.passed();
@@ -62,6 +66,7 @@ class Ending {
   [[nodiscard]] EndOfFamily report();
 
   const EndRequest& request_;
+  ActionLog& log_;
   Clock::time_point started_;
   Deadline deadline_;
   PinSet pins_;
@@ -69,12 +74,15 @@ class Ending {
   milliseconds pause_ = kFirstPause;
   bool hurried_ = false;
   bool first_is_there_ = true;
+  bool has_acted_ = false;
 };
 
 void Ending::send(Target& target, int signal, std::string_view name) {
   const auto* process = pins_.find(target.end.key);
   if (process == nullptr) return;
-  const auto sent = process->send_signal(signal);
+  const IntendedAction action{Deed::signal, {}, 0, target.end.key, {}, std::string(name), target.end.title, {kBecause}};
+  has_acted_ = true;
+  const auto sent = recorded(log_, action, [&] { return process->send_signal(signal); });
   if (sent) {
     target.end.signals.emplace_back(name);
     return;
@@ -107,6 +115,16 @@ void Ending::ask_or_kill(const Descendant& descendant) {
   if (descendant.stat.state == 'T') send(target, SIGCONT, "CONT");
 }
 
+/// Where the kernel cannot, each has had its own KILL all the same.
+void Ending::kill_whole_group() {
+  const IntendedAction action{Deed::kill_cgroup, {}, 0, {}, request_.group->path(), "KILL", {}, {kBecauseAllOfThem}};
+  has_acted_ = true;
+  (void)recorded(log_, action, [&]() -> Result<void> {
+    if (request_.group->kill_everybody()) return {};
+    return Error{ErrorCode::unsupported, "this kernel cannot end a control group as a whole"};
+  });
+}
+
 /// Frozen, nobody forks: if everybody in the group descends from the caller, the group is ended at one go. Otherwise
 /// each is ended by its own descriptor, as those outside of the group are.
 void Ending::kill_group(const Family& family) {
@@ -120,7 +138,7 @@ void Ending::kill_group(const Family& family) {
                         });
   if (now)
     for (const auto& descendant : now->members) ask_or_kill(descendant);
-  if (all_ours && !members.empty()) (void)request_.group->kill_everybody();
+  if (all_ours && !members.empty()) kill_whole_group();
   request_.group->thaw();
 }
 
@@ -161,6 +179,7 @@ void Ending::wait() {
 EndOfFamily Ending::report() {
   EndOfFamily end;
   end.somebody_left = has_children();
+  if (has_acted_) end.record = log_.outcome();
   for (auto& [key, target] : targets_) {
     if (target.end.status == StepStatus::already_gone) continue;  // it was about to end
     const bool is_left = target.end.status != StepStatus::gone;
@@ -192,6 +211,6 @@ EndOfFamily Ending::run() {
 
 }  // namespace
 
-EndOfFamily end_descendants(const EndRequest& request) { return Ending(request).run(); }
+EndOfFamily end_descendants(const EndRequest& request, ActionLog& log) { return Ending(request, log).run(); }
 
 }  // namespace vacate

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "execute/action_log.h"
 #include "model/run.h"
 #include "os/control_group.h"
 #include "os/descendants.h"
@@ -22,7 +23,8 @@ struct EndRequest {
   int hurry = -1;                            ///< readable: the grace is over
 };
 
-/// Reaps what ends; the status of a child that somebody waits for has to be taken before.
-[[nodiscard]] EndOfFamily end_descendants(const EndRequest& request);
+/// Reaps what ends; the status of a child that somebody waits for has to be taken before. Every signal is announced to
+/// `log` before it is sent.
+[[nodiscard]] EndOfFamily end_descendants(const EndRequest& request, ActionLog& log);
 
 }  // namespace vacate

@@ -46,6 +46,26 @@ EndedProcess read_process(FrameReader& frame) {
   return process;
 }
 
+void write_record(FrameWriter& frame, const std::optional<RecordOutcome>& record) {
+  static constexpr std::size_t kLongestText = 512;
+  frame.number(static_cast<unsigned char>(record.has_value()));
+  const RecordOutcome kept = record.value_or(RecordOutcome{});
+  frame.text(std::string_view(kept.where).substr(0, kLongestText));
+  frame.number(static_cast<std::uint64_t>(kept.entries));
+  frame.number(static_cast<std::uint64_t>(kept.lost));
+  frame.text(std::string_view(kept.why).substr(0, kLongestText));
+}
+
+std::optional<RecordOutcome> read_record(FrameReader& frame) {
+  const bool is_there = frame.number<unsigned char>() != 0;
+  RecordOutcome record;
+  record.where = frame.text();
+  record.entries = frame.number<std::uint64_t>();
+  record.lost = frame.number<std::uint64_t>();
+  record.why = frame.text();
+  return is_there ? std::optional(std::move(record)) : std::nullopt;
+}
+
 void send_order(int channel, KeeperOrder order, int number = 0) noexcept {
   const std::array<char, 2> bytes{static_cast<char>(order), static_cast<char>(number)};
   (void)send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);  // a keeper that is gone says so itself
@@ -69,6 +89,7 @@ std::string render_keeper_event(const KeeperEvent& event) {
   frame.number(static_cast<unsigned char>(event.somebody_left));
   frame.number(static_cast<unsigned char>(event.end.somebody_left));
   frame.number(static_cast<std::uint32_t>(event.end.unnamed) + beyond);
+  write_record(frame, event.end.record);
   frame.number(named);
   return frame.bytes() + processes.bytes();
 }
@@ -84,6 +105,7 @@ std::optional<KeeperEvent> parse_keeper_event(std::string_view bytes) {
   event.somebody_left = frame.number<unsigned char>() != 0;
   event.end.somebody_left = frame.number<unsigned char>() != 0;
   event.end.unnamed = frame.number<std::uint32_t>();
+  event.end.record = read_record(frame);
   const auto count = frame.count(1);
   for (std::uint32_t i = 0; i < count && !frame.failed(); ++i) event.end.processes.push_back(read_process(frame));
   if (!frame.complete()) return std::nullopt;
@@ -134,14 +156,14 @@ void Keeper::dismiss() noexcept {
   (void)waitpid(pid_, nullptr, 0);
 }
 
-EndOfFamily end_in_place_of_keeper(const CommandToRun& command, const ControlGroup* group, int hurry) {
+EndOfFamily end_in_place_of_keeper(const CommandToRun& command, const ControlGroup* group, ActionLog& log, int hurry) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
   (void)sigprocmask(SIG_BLOCK, &set, nullptr);
   const UniqueFd children(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   return end_descendants(
-      {std::chrono::milliseconds{0}, command.grace, command.timeout, 0, group, children.get(), hurry});
+      {std::chrono::milliseconds{0}, command.grace, command.timeout, 0, group, children.get(), hurry}, log);
 }
 
 }  // namespace vacate

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "execute/action_log.h"
 #include "execute/end_descendants.h"
 #include "os/control_group.h"
 #include "os/inherited_state.h"
@@ -79,6 +80,7 @@ class Keeper {
 };
 
 /// What the keeper was ended over, done by the caller in its place: everybody is its child by now.
-[[nodiscard]] EndOfFamily end_in_place_of_keeper(const CommandToRun& command, const ControlGroup* group, int hurry);
+[[nodiscard]] EndOfFamily end_in_place_of_keeper(const CommandToRun& command, const ControlGroup* group, ActionLog& log,
+                                                 int hurry);
 
 }  // namespace vacate

@@ -12,6 +12,7 @@ KeeperEvent an_event() {
   KeeperEvent event{KeeperEvent::Kind::all_ended, 9, 11, true};
   event.end.somebody_left = true;
   event.end.unnamed = 3;
+  event.end.record = RecordOutcome{"journal", 6, 1, "why"};
   event.end.processes = {{{12, 77, 0, 0}, "rank\n", StepStatus::timed_out, {"TERM", "KILL"}, 1.5, "still there"},
                          {{13, 78, 0, 0}, "", StepStatus::gone, {}, 0, ""}};
   return event;
@@ -25,6 +26,7 @@ TEST(KeeperProtocol, AnEventIsReadBackAsItWasMeant) {
   EXPECT_EQ(event->pid, 11);
   EXPECT_TRUE(event->somebody_left && event->end.somebody_left);
   EXPECT_EQ(event->end.unnamed, 3U);
+  EXPECT_EQ(event->end.record, an_event().end.record);
   ASSERT_EQ(event->end.processes.size(), 2U);
   const auto& first = event->end.processes[0];
   EXPECT_EQ(to_string(first.key), "12@77");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/action_record.h"
 #include "model/outcome.h"
 
 namespace vacate {
@@ -22,9 +23,10 @@ struct EndedProcess {
 };
 
 struct EndOfFamily {
-  std::vector<EndedProcess> processes;  ///< by pid; of very many only some, but each that is still there
-  unsigned unnamed = 0;                 ///< those beyond, all of them ended
-  bool somebody_left = false;           ///< somebody is still there, out of sight perhaps
+  std::vector<EndedProcess> processes;       ///< by pid; of very many only some, but each that is still there
+  unsigned unnamed = 0;                      ///< those beyond, all of them ended
+  bool somebody_left = false;                ///< somebody is still there, out of sight perhaps
+  std::optional<RecordOutcome> record = {};  ///< of the signals; nothing where none was sent
 };
 
 enum class RunVerdict {
@@ -50,7 +52,8 @@ struct RunOutcome {
   std::vector<std::string> unreleased = {};  ///< a line a GPU whose memory is not back or cannot be told to be
   bool release_unknown = false;              ///< all of these lines are about what cannot be told
   ShmCleanup shm = {};
-  std::string failure;  ///< what vacate could not do, a line; empty: it did its part
+  std::optional<RecordOutcome> record = {};  ///< of all that was done; nothing where there was nothing to do
+  std::string failure;                       ///< what vacate could not do, a line; empty: it did its part
   double seconds = 0;
   Visibility visibility = {};
 };

@@ -5,12 +5,16 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "report/format.h"
 #include "report/json_parts.h"
 
 namespace vacate {
 namespace {
 
 using namespace json;  // NOLINT(google-build-using-namespace): the parts of one writer
+
+constexpr std::size_t kOneLine = 4096;
 
 bool is_left(const EndedProcess& process) { return process.status != StepStatus::gone; }
 
@@ -90,6 +94,8 @@ std::vector<std::string> render_run_lines(const RunOutcome& outcome, RunDetail d
     if (is_left(process) && !process.detail.empty())
       lines.push_back(fmt::format("{}: {}", name_of(process), printable(process.detail)));
   lines.insert(lines.end(), outcome.unreleased.begin(), outcome.unreleased.end());
+  if (const auto line = unrecorded_line(outcome.record, kOneLine); detail == RunDetail::what_was_ended && !line.empty())
+    lines.emplace_back(trim(line));
   return lines;
 }
 
@@ -104,6 +110,7 @@ std::string render_run_json(const RunOutcome& outcome) {
   object["left_unnamed"] = outcome.left.unnamed;
   object["gpus"] = list_of(outcome.gpus, release_json);
   object["shm"] = shm_cleanup_json(outcome.shm);
+  object["record"] = record_json(outcome.record);
   object["problems"] = texts(render_run_lines(outcome, RunDetail::what_went_wrong));
   object["seconds"] = seconds_of(outcome.seconds);
   object["visibility"] = visibility_json(outcome.visibility);
