@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/gpu_locks.h"
 #include "execute/keeper.h"
 #include "execute/machine_log.h"
 #include "execute/wait.h"
@@ -25,10 +26,10 @@ bool is_impatient(int number) { return number == SIGTERM || number == SIGINT || 
 
 class Conduct {
  public:
-  Conduct(const RunRequest& request, const RunTools& tools, UsedGpus gpus)
+  Conduct(const RunRequest& request, const RunTools& tools, UsedGpus gpus, std::vector<int> handed_on)
       : tools_(tools),
         gpus_(std::move(gpus)),
-        command_{request.argv, tools.inherited, {}, request.grace, request.check.timeout} {
+        command_{request.argv, tools.inherited, std::move(handed_on), request.grace, request.check.timeout} {
     outcome_.argv = request.argv;
   }
 
@@ -166,12 +167,45 @@ RunOutcome Conduct::run() {
   return std::move(outcome_);
 }
 
+std::string name_of(const GpuLocks::Busy& busy) {
+  if (!busy.owner) return "another process";
+  return fmt::format("process {} ({})", busy.owner->pid, busy.owner->command);
+}
+
+/// The locks of the GPUs that the command is to use; `first` looked which those are. No time limit: whoever has a lock
+/// has it as long as a command runs. A signal ends vacate meanwhile, as nothing has been started.
+Result<GpuLocks> take_turn_on(const UsedGpus& first, const RunRequest& request, const RunTools& tools) {
+  static constexpr std::chrono::seconds kUntilAskedWhoHasIt{5};
+  const auto gpus = first.chosen();
+  if (gpus.empty()) return Error{ErrorCode::unsupported, "--lock: there is no GPU whose lock could be taken"};
+  auto locks = GpuLocks::open(gpus);
+  if (!locks) return locks.error().within("--lock");
+  const std::string label = fmt::format("vacate run --lock -- {}", request.argv.front());
+  std::string said;
+  for (Deadline limit = Deadline::after(std::chrono::milliseconds{0});; limit = Deadline::after(kUntilAskedWhoHasIt)) {
+    if (const auto taken = locks->take(label, limit, -1); !taken) return taken.error().within("--lock");
+    const auto busy = locks->missing();
+    if (!busy) return locks;
+    const std::string line = fmt::format("waiting for {}, which has the lock of GPU {}", name_of(*busy), busy->index);
+    if (line != said && tools.say) tools.say(line);
+    said = line;
+  }
+}
+
 }  // namespace
 
 Result<RunOutcome> run_to_the_end(const RunRequest& request, const RunTools& tools, const Policy& policy) {
-  auto gpus = UsedGpus::look_before(request.check, policy);
+  std::optional<GpuLocks> locks;
+  if (request.lock) {
+    const auto first = UsedGpus::look_before(request.check, policy);
+    if (!first) return first.error();
+    auto taken = take_turn_on(*first, request, tools);
+    if (!taken) return taken.error();
+    locks = *std::move(taken);
+  }
+  auto gpus = UsedGpus::look_before(request.check, policy);  // whoever had the lock is gone by now
   if (!gpus) return gpus.error();
-  return Conduct(request, tools, *std::move(gpus)).run();
+  return Conduct(request, tools, *std::move(gpus), locks ? locks->descriptors() : std::vector<int>{}).run();
 }
 
 }  // namespace vacate

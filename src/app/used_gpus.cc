@@ -104,6 +104,12 @@ Result<UsedGpus> UsedGpus::look_before(const GpuCheck& check, const Policy& poli
   return used;
 }
 
+std::vector<Gpu> UsedGpus::chosen() const {
+  std::vector<Gpu> gpus = before_.snapshot.gpus;
+  if (!check_.gpu_words.empty()) std::erase_if(gpus, [&](const Gpu& gpu) { return !used_.contains(gpu.index); });
+  return gpus;
+}
+
 void UsedGpus::note_open_files(pid_t keeper) {
   const auto root = ProcDirectory::open_root();
   if (!root || !can_be_used()) return;

@@ -31,6 +31,9 @@ class UsedGpus {
   /// Without a device node and a driver nothing can be pinned: there is nothing to look at and nothing to verify.
   [[nodiscard]] bool can_be_used() const noexcept { return !before_.snapshot.nodes.empty(); }
 
+  /// Those of --gpu; none named: all.
+  [[nodiscard]] std::vector<Gpu> chosen() const;
+
   /// A cheap look at the open files of everybody below `keeper`.
   void note_open_files(pid_t keeper);
   /// A whole look at what the command has left, before it is ended.

@@ -16,6 +16,8 @@ Options:
   --grace TIME    from TERM to KILL for what is left (10s)
   --timeout TIME  for ending all of it, and again for the memory (1min)
   --gpu LIST      verify these in any case: index, GPU- UUID, PCI bus id, all
+  --lock          take turns: wait until no other has the lock of these GPUs
+                  (of all without --gpu), and keep it until all is over
   --keep-shm      leave the shared memory that only those left used
   --policy FILE   figures beside those of /etc/vacate/policy.toml
   --quiet         say nothing of processes that were left and ended in order
@@ -24,6 +26,7 @@ Options:
 
 Examples:
   vacate run -- python train.py
+  vacate run --lock --gpu 0 -- pytest tests/gpu
   vacate run --grace 30s -- torchrun --nproc-per-node 8 train.py
 
 Exit codes: that of COMMAND, 128+N if signal N ended it (vacate ends by the same

@@ -14,7 +14,7 @@ namespace {
 
 /// Option values as they were written.
 struct RunWords {
-  bool help = false, json = false, quiet = false, keep_shm = false;
+  bool help = false, json = false, quiet = false, keep_shm = false, lock = false;
   std::optional<std::string> grace, timeout, policy;
   std::vector<std::string> gpus;
   std::vector<std::string> operands;
@@ -25,6 +25,7 @@ void add_run(CLI::App& app, RunWords& words) {
   add_switch(app, "--json", words.json);
   add_switch(app, "--quiet", words.quiet);
   add_switch(app, "--keep-shm", words.keep_shm);
+  add_switch(app, "--lock", words.lock);
   add_list(app, "--gpu", words.gpus);
   add_value(app, "--policy", words.policy);
   add_value(app, "--grace", words.grace);
@@ -69,6 +70,7 @@ std::variant<Options, UsageError> parse_run(const std::vector<std::string>& argu
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
   options.quiet = words.quiet;
   options.policy_file = std::move(words.policy);
+  options.request.lock = words.lock;
   options.request.check.keep_shm = words.keep_shm;
   options.request.check.gpu_words = std::move(words.gpus);
   return Options(std::move(options));

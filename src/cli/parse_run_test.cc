@@ -44,9 +44,11 @@ TEST(ParseRun, TakesTheContractsOptions) {
   EXPECT_EQ(options.request.check.timeout, std::chrono::minutes(5));
   EXPECT_EQ(options.format, OutputFormat::json);
   EXPECT_TRUE(options.quiet);
-  const auto more = run_parsed({"--gpu", "0,1", "--gpu=2", "--keep-shm", "--policy", "p.toml", "--", "true"});
+  const auto more = run_parsed({"--gpu", "0,1", "--gpu=2", "--keep-shm", "--lock", "--policy", "p.toml", "--", "true"});
   EXPECT_THAT(more.request.check.gpu_words, ElementsAre("0", "1", "2"));
   EXPECT_TRUE(more.request.check.keep_shm);
+  EXPECT_TRUE(more.request.lock);
+  EXPECT_FALSE(options.request.lock);
   EXPECT_EQ(more.policy_file, "p.toml");
   EXPECT_EQ(run_parsed({"--", "true"}).request.grace, std::chrono::seconds(10));
 }

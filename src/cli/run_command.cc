@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "app/load_policy.h"
 #include "app/run.h"
 #include "cli/command_parts.h"
@@ -21,20 +23,30 @@ void let_go_of(std::initializer_list<int> descriptors) noexcept {
   for (const int fd : descriptors) (void)dup2(nothing.get(), fd);
 }
 
+/// Other codes could be those of the command.
+int fail_before_the_start(const Error& error) {
+  static constexpr int kFailed = 125;
+  if (error.code == ErrorCode::malformed) return complain_about(error);
+  complain(fmt::format("{}; the command was not started", error.message));
+  return kFailed;
+}
+
 }  // namespace
 
 int run_under_a_keeper(const RunOptions& options, const InheritedState& inherited) {
   const bool prints = options.format == OutputFormat::json;
-  const RunTools tools{inherited, [&] {
+  const RunTools tools{inherited,
+                       [&] {
                          if (prints)
                            let_go_of({STDIN_FILENO});
                          else
                            let_go_of({STDIN_FILENO, STDOUT_FILENO});
-                       }};
+                       },
+                       [](const std::string& line) { complain(line); }};
   const auto policy = load_policy(options.policy_file);
-  if (!policy) return complain_about(policy.error());
+  if (!policy) return fail_before_the_start(policy.error());
   const auto ran = run_to_the_end(options.request, tools, *policy);
-  if (!ran) return complain_about(ran.error());
+  if (!ran) return fail_before_the_start(ran.error());
   const RunOutcome& outcome = *ran;
   const RunDetail detail = options.quiet || prints ? RunDetail::what_went_wrong : RunDetail::what_was_ended;
   for (const auto& line : render_run_lines(outcome, detail)) complain(line);

@@ -22,7 +22,7 @@ namespace vacate {
 struct CommandToRun {
   std::vector<std::string> argv;    ///< the first is looked for in PATH
   InheritedState inherited;         ///< what it is to be given back
-  std::vector<int> handed_on = {};  ///< descriptors that it gets beside those that vacate was given
+  std::vector<int> handed_on = {};  ///< descriptors of vacate's own that it gets; the keeper has them too
   std::chrono::milliseconds grace{10000};
   std::chrono::milliseconds timeout{60000};  ///< for ending what is left
 };

@@ -120,8 +120,10 @@ bool KeeperProcess::start() {
   child_ = UniqueFd(open_pidfd(child));
   reporting.reset();
   (void)!chdir("/");
-  let_go_of_descriptors({channel_, vacate_.get(), signals_.get(), child_.get(), reports.get(),
-                         group_ ? group_->directory() : -1, group_ ? group_->parent() : -1});
+  std::vector<int> kept = command_.handed_on;
+  kept.insert(kept.end(), {channel_, vacate_.get(), signals_.get(), child_.get(), reports.get(),
+                           group_ ? group_->directory() : -1, group_ ? group_->parent() : -1});
+  let_go_of_descriptors(std::move(kept));
   char joined = 0;
   int number = 0;
   if (read(reports.get(), &joined, 1) != 1) joined = 0;
