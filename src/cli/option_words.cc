@@ -42,6 +42,7 @@ constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_v
      {"--family", "a list, e.g. nccl,python"},
      {"--path", "a directory, e.g. /mnt/shm"},
      {"--policy", "the name of a file"},
+     {"--plan", "the name of a file, or for log an id"},
      {"--replay", "the name of a file"}});
 
 const auto* value_of(std::string_view name) {
@@ -53,9 +54,12 @@ bool is_option(std::string_view word) { return word.size() > 1 && word[0] == '-'
 /// An option without its value: CLI11 would take the next option for it.
 std::optional<std::string> find_missing_value(const CLI::App& app, const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_followed = i + 1 < words.size() && !is_option(words[i + 1]);
-    if (const auto* value = value_of(words[i]);
-        value != kValues.end() && !is_followed && app.get_option_no_throw(words[i]) != nullptr)
+    std::string name = words[i];
+    const bool is_cut = name.ends_with('=');  // "--policy="
+    if (is_cut) name.pop_back();
+    const bool is_followed = !is_cut && i + 1 < words.size() && !is_option(words[i + 1]);
+    if (const auto* value = value_of(name);
+        value != kValues.end() && !is_followed && app.get_option_no_throw(name) != nullptr)
       return fmt::format("{} needs {}", value->first, value->second);
   }
   return std::nullopt;

@@ -197,7 +197,8 @@ TEST(ParseLog, AMistakeIsNamed) {
   EXPECT_NE(complaint({"log", "--since", "yesterday"}).find("--since: 'yesterday'"), std::string::npos);
   EXPECT_EQ(complaint({"log", "--since"}), "--since needs a time, e.g. 12h");
   EXPECT_NE(complaint({"log", "--pid", "x"}).find("--pid: 'x'"), std::string::npos);
-  for (const char* id : {"", "xyz", "00C0", "0123456789abcdef0", "-1"})
+  EXPECT_EQ(complaint({"log", "--plan="}), "--plan needs the name of a file, or for log an id");
+  for (const char* id : {"xyz", "00C0", "0123456789abcdef0", "-1"})
     EXPECT_NE(complaint({"log", std::string("--plan=") + id}).find("--plan: '"), std::string::npos) << id;
   EXPECT_NE(complaint({"log", "surplus"}).find("surplus"), std::string::npos);
 }

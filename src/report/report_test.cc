@@ -279,7 +279,7 @@ TEST(FreeJson, HasTheKeysOfTheContractInOrder) {
   const Json json = Json::parse(render_free_json(outcome()), nullptr, false);
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(keys(json), (std::vector<std::string>{"schema", "verdict", "exit", "plan", "results", "gpus", "shm",
-                                                  "rounds", "seconds", "visibility"}));
+                                                  "rounds", "seconds", "visibility", "record"}));
   EXPECT_EQ(keys(json["plan"]["steps"][0]),
             (std::vector<std::string>{"n", "action", "key", "pid", "unit", "path", "signal", "because", "rule", "ask",
                                       "title", "gpus", "mps_server", "term_only", "grace", "pidfd_inode"}));
