@@ -148,13 +148,13 @@ void Conduct::take_over(std::optional<SignalRelay>& relay) {
 
 RunOutcome Conduct::run() {
   const auto started = Clock::now();
-  make_group();
   std::optional<SignalRelay> relay;
   if (auto made = SignalRelay::start())
     relay.emplace(*std::move(made));
   else
     outcome_.failure = made.error().message;
   if (relay) {
+    make_group();  // late: from its start on the keeper removes it, even if vacate is killed
     auto keeper = Keeper::start(command_, group());
     if (!keeper) outcome_.failure = keeper.error().message;
     if (keeper) attend(*keeper, *relay);

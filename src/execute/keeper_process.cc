@@ -205,8 +205,11 @@ void KeeperProcess::run() {
   (void)setpgid(0, 0);  // what ends the whole job does not end the keeper
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   take_signals();
-  if (!vacate_ || !signals_ || !is_vacate_there()) _exit(1);
-  if (!start()) _exit(0);
+  const bool can_start = vacate_ && signals_ && is_vacate_there();
+  if (!can_start || !start()) {
+    if (group_ != nullptr) (void)group_->remove();  // vacate may have been killed meanwhile
+    _exit(can_start ? 0 : 1);
+  }
   for (;;) {
     std::vector<pollfd> entries = {{channel_, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {vacate_.get(), POLLIN, 0}};
     (void)wait_for(entries, Deadline::never());
