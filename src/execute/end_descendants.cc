@@ -21,6 +21,8 @@ using Clock = Deadline::Clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostNamed = 256;
+constexpr int kPatientRounds = 3;  // of KILL, each with newcomers, before they are stopped first
+constexpr int kMostPasses = 64;
 constexpr const char* kBecause = "it descends from the command";
 constexpr const char* kBecauseAllOfThem = "everybody in it descends from the command";
 constexpr milliseconds kAfterKill{5000};
@@ -29,6 +31,7 @@ constexpr milliseconds kFirstPause{10}, kLongestPause{250};  // between looks fo
 struct Target {
   EndedProcess end;
   std::optional<Clock::time_point> asked, killed;
+  bool held = false;  ///< stopped, to be killed with the others
 };
 
 void reap() noexcept {
@@ -56,6 +59,7 @@ class Ending {
   void ask_or_kill(const Descendant& descendant);
   void send(Target& target, int signal, std::string_view name);
   void kill_group(const Family& family);
+  void hold_everybody();
   void kill_whole_group();
   void note_ends();
   [[nodiscard]] bool is_over() const {
@@ -75,6 +79,8 @@ class Ending {
   bool hurried_ = false;
   bool first_is_there_ = true;
   bool has_acted_ = false;
+  int rounds_with_newcomers_ = 0;  ///< after the grace
+  bool has_newcomers_ = false;     ///< in this round
 };
 
 void Ending::send(Target& target, int signal, std::string_view name) {
@@ -104,8 +110,10 @@ void Ending::ask_or_kill(const Descendant& descendant) {
   if (is_new) target.end.key = descendant.key;
   target.end.title = descendant.stat.comm;
   if (is_over()) {
-    if (!target.killed) send(target, SIGKILL, "KILL");
-    if (!target.killed) target.killed = Clock::now();
+    if (target.killed) return;
+    send(target, SIGKILL, "KILL");
+    target.killed = Clock::now();
+    has_newcomers_ = has_newcomers_ || is_new;
     return;
   }
   if (target.asked || Clock::now() < started_ || !is_due(descendant)) return;
@@ -142,13 +150,36 @@ void Ending::kill_group(const Family& family) {
   request_.group->thaw();
 }
 
+/// Who is killed makes room for another below a limit of processes; who is stopped does not, and forks no more. So
+/// those that fork as fast as they are killed are stopped, until nobody is new, and then killed.
+void Ending::hold_everybody() {
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    const auto family = find_descendants(pins_);
+    if (!family) return;
+    bool is_still = true;
+    for (const auto& descendant : family->members) {
+      Target& target = targets_[descendant.key];
+      if (target.held || target.killed) continue;
+      target.end.key = descendant.key;
+      target.end.title = descendant.stat.comm;
+      target.held = true;
+      is_still = false;
+      send(target, SIGSTOP, "STOP");
+    }
+    if (is_still) return;
+  }
+}
+
 void Ending::look() {
+  if (is_over() && rounds_with_newcomers_ >= kPatientRounds) hold_everybody();
   const auto family = find_descendants(pins_);
   if (!family) return;
+  has_newcomers_ = false;
   first_is_there_ = std::any_of(family->members.begin(), family->members.end(),
                                 [&](const Descendant& each) { return each.key.pid == request_.first; });
   if (is_over()) kill_group(*family);
   for (const auto& descendant : family->members) ask_or_kill(descendant);
+  if (has_newcomers_) ++rounds_with_newcomers_;
 }
 
 void Ending::note_ends() {

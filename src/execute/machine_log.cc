@@ -111,6 +111,10 @@ bool MachineLog::keep_in_file(const std::string& line) {
 }
 
 void MachineLog::keep(const ActionEntry& entry) {
+  if (place_ == Place::nowhere) {
+    ++outcome_.lost;
+    return;
+  }
   const std::string line = action_line(entry);
   bool kept = place_ == Place::journal && keep_in_journal(entry, line);
   if (!kept && place_ == Place::file) kept = keep_in_file(line);
