@@ -12,6 +12,7 @@
 #include "execute/recording_executor.h"
 #include "plan/narrowing.h"
 #include "plan/plan_free.h"
+#include "verify/release_budget.h"
 #include "verify/survivors.h"
 
 namespace vacate {
@@ -62,6 +63,12 @@ std::vector<std::pair<pid_t, std::string>> titles_of(const std::vector<GpuOutcom
   std::sort(titles.begin(), titles.end());
   titles.erase(std::unique(titles.begin(), titles.end()), titles.end());
   return titles;
+}
+
+/// `policy` with the patience that the memory to be unpinned takes.
+Policy with_allowance(Policy policy, const PreparedFree& prepared) {
+  policy.recent_release += allowance_for(prepared);
+  return policy;
 }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -191,7 +198,7 @@ class Conduct {
  public:
   Conduct(PreparedFree prepared, const FreeTools& tools, const Policy& policy)
       : tools_(tools),
-        policy_(policy),
+        policy_(with_allowance(policy, prepared)),
         prepared_(std::move(prepared)),
         deadline_(Deadline::at(prepared_.started + prepared_.request.timeout)) {
     outcome_.plan = prepared_.plan;
@@ -216,7 +223,7 @@ class Conduct {
   void conclude(std::vector<Release> releases);
 
   const FreeTools& tools_;
-  const Policy& policy_;
+  Policy policy_;
   PreparedFree prepared_;
   Deadline deadline_;
   Outcome outcome_;
@@ -229,7 +236,8 @@ class Conduct {
 
 void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
   const auto& request = prepared_.request;
-  const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience};
+  const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience,
+                             policy_.driver_deadline};
   LiveExecutor executor(pins, rules, tools_.execution, tools_.log, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
   put_decided(outcome_.results, prepared_.decided);
@@ -400,6 +408,10 @@ std::vector<std::string> needless_even(const PreparedFree& prepared) {
 }
 
 }  // namespace
+
+std::chrono::milliseconds allowance_for(const PreparedFree& prepared) {
+  return release_allowance(pinned_memory_of(prepared.before.snapshot, prepared.plan));
+}
 
 Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu_words, FreeRequest request,
                                   Clock::time_point started) {

@@ -37,6 +37,10 @@ struct PreparedFree {
 [[nodiscard]] Result<PreparedFree> prepare_free(Look look, const std::vector<std::string>& gpu_words,
                                                 FreeRequest request, Deadline::Clock::time_point started);
 
+/// By how much a time limit that nobody asked for grows, for the memory that has to be unpinned
+/// (verify/release_budget.h).
+[[nodiscard]] std::chrono::milliseconds allowance_for(const PreparedFree& prepared);
+
 /// Takes `plan` in place of what was planned, with the GPUs that it has to be verified on.
 void replace_plan(PreparedFree& prepared, Plan plan);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -299,6 +300,12 @@ Snapshot Redactor::redact(Snapshot s) {
   s.host.boot_id = "00000000-0000-0000-0000-000000000000";
   s.host.hostname = "host";
   s.caller.uid = uid(s.caller.uid);
+  for (auto& cgroup : s.caller.cgroups) cgroup = control_group(cgroup);
+  std::sort(s.caller.cgroups.begin(), s.caller.cgroups.end());
+  for (auto& group : s.frozen) group.path = control_group(group.path);
+  std::sort(s.frozen.begin(), s.frozen.end(), [](const FrozenGroup& a, const FrozenGroup& b) {
+    return std::tie(a.path, a.freezer) < std::tie(b.path, b.freezer);
+  });
   s.driver.detail = without_paths(s.driver.detail);
   for (auto& node : s.nodes)
     if (!node.path.starts_with("/dev/")) node.path = path(node.path);

@@ -89,6 +89,7 @@ Result<PreparedFree> FreeCommand::prepare(const std::optional<Plan>& reviewed, N
                       ? prepare_agreed(std::move(look), options_.words.gpus, request_, started_, *reviewed, newcomers)
                       : prepare_free(std::move(look), options_.words.gpus, request_, started_);
   if (prepared) prepared->policy_file = options_.policy_file;
+  if (prepared && options_.usual_timeout) prepared->request.timeout += allowance_for(*prepared);
   return prepared;
 }
 

@@ -95,8 +95,12 @@ How:
                   common; repeat the options that it was made with
   --replay FILE   with --dry-run: plan for a recorded machine
   --grace TIME    from TERM to KILL (10s)
-  --timeout TIME  for the whole command (1min)
+  --timeout TIME  for the whole command (1min, and 1s for each 4GiB of host
+                  memory that those ended have pinned)
   --term-only     never KILL
+  --stop-units    stop a service that would start its process again, through
+                  the service manager, if everything in it is meant
+  --thaw          thaw frozen control groups all of whose processes are ended
   --policy FILE   rules and figures beside those of /etc/vacate/policy.toml
   --keep-shm      leave the shared memory that only those ended used
 

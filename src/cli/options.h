@@ -43,6 +43,7 @@ struct FreeOptions {
   FreeRequest request;  ///< complete but for GPUs and users
   Mode mode = Mode::ask;
   bool quiet = false;
+  bool usual_timeout = true;               ///< no --timeout was given
   std::optional<std::string> replay = {};  ///< the recording to read instead of the machine; only with Mode::dry_run
   std::optional<std::string> policy_file = {};
   std::optional<std::string> plan_file = {};  ///< a reviewed plan: nothing beyond it is done

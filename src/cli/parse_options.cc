@@ -23,7 +23,7 @@ namespace {
 struct Words {
   bool help = false, json = false, watch = false, quiet = false;
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
-  bool keep_shm = false;
+  bool keep_shm = false, stop_units = false, thaw = false;
   std::vector<std::string> gpus, pids, users, even, units, containers, jobs, cgroups;
   std::optional<std::string> grace, timeout, replay, policy, plan;
   bool redact = false;
@@ -75,6 +75,8 @@ void add_free(CLI::App& app, Words& words) {
   add_switch(app, "--dry-run", words.dry_run);
   add_switch(app, "--term-only", words.term_only);
   add_switch(app, "--keep-shm", words.keep_shm);
+  add_switch(app, "--stop-units", words.stop_units);
+  add_switch(app, "--thaw", words.thaw);
   add_switch(app, "--quiet", words.quiet);
   add_list(app, "--even", words.even);
   add_value(app, "--plan", words.plan);
@@ -138,6 +140,8 @@ std::optional<std::string> find_empty_word(const Words& words) {
 std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
+  if (words.stop_units && words.term_only)
+    return "--stop-units and --term-only contradict each other: the service manager kills what does not end";
   if (words.policy && words.policy->empty()) return "--policy: name a file";
   if (words.plan && words.plan->empty()) return "--plan: name a file";
   if (words.plan && words.replay) return "--plan and --replay contradict each other";
@@ -189,6 +193,8 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   request.scope = words.all ? Scope::all : words.unsure ? Scope::unsure : Scope::leftovers;
   request.term_only = words.term_only;
   request.keep_shm = words.keep_shm;
+  request.stop_units = words.stop_units;
+  request.thaw = words.thaw;
   request.selection.units = words.units;
   request.selection.containers = words.containers;
   request.selection.jobs = words.jobs;
@@ -197,6 +203,7 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   options.words = selectors(words);
   options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
   options.quiet = words.quiet;
+  options.usual_timeout = !words.timeout;
   options.replay = std::move(words.replay);
   options.policy_file = std::move(words.policy);
   options.plan_file = std::move(words.plan);

@@ -25,6 +25,7 @@ struct ExecutionRules {
   Escalation escalation = Escalation::kill_after_grace;
   std::chrono::milliseconds grace{10000};    ///< from the first TERM of the run to KILL
   std::chrono::milliseconds patience{2000};  ///< for who ends by itself when the others are gone
+  std::chrono::milliseconds silence{5000};   ///< of a service manager that was asked to stop a unit
 };
 
 /// Where a run stands, for a live line.

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "execute/ladder.h"
 #include "execute/mps_client.h"
+#include "execute/unit_stops.h"
 #include "execute/wait.h"
+#include "os/freezer.h"
 
 namespace vacate {
 namespace {
@@ -22,8 +25,10 @@ struct Target {
   Condition condition = Condition::running;
   Progress rung;
   StepResult result;
+  std::string remark;  ///< said in its result, whatever that is
   bool settled = false;
-  Clock::time_point since;  ///< of the first signal, or of the run before there is one
+  bool awaits_unit = false;  ///< its unit is being stopped: no signal until that is over
+  Clock::time_point since;   ///< of the first signal, or of the run before there is one
 };
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -32,6 +37,7 @@ void settle(Target& target, StepStatus status, std::string detail = {}) {
   target.result.status = status;
   target.result.seconds = target.result.signals.empty() && status != StepStatus::gone ? 0 : seconds_since(target.since);
   target.result.detail = std::move(detail);
+  if (!target.remark.empty()) target.result.detail += (target.result.detail.empty() ? "" : "; ") + target.remark;
   target.settled = true;
 }
 
@@ -60,7 +66,8 @@ StepStatus status_of(ErrorCode code) noexcept {
 /// One run over one plan.
 class Run {
  public:
-  Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log);
+  Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log,
+      const std::string& bus_socket);
 
   [[nodiscard]] bool done() const { return alive() == 0; }
   [[nodiscard]] ExecutionProgress progress() const;
@@ -76,6 +83,12 @@ class Run {
   [[nodiscard]] std::size_t alive() const;
   [[nodiscard]] std::optional<Clock::time_point> next_due() const;
   [[nodiscard]] std::optional<Clock::time_point> next_kill() const;
+  void hold_before_kill();
+  void ask_units();
+  void collect_unit_stops();
+  void follow_unit(Target& target);
+  void thaw_who_was_asked();
+  [[nodiscard]] bool is_ended_member(pid_t pid) const;
   void send(Target& target, int signal, std::string_view name);
   void advance(Target& target);
   void note_who_is_left();
@@ -84,12 +97,19 @@ class Run {
   const Snapshot* seen_;
   std::vector<Target> targets_;
   LadderTimes times_;
+  UnitStops units_;
+  std::set<std::string> thawed_;  ///< groups that were tried, with what came of it in their members' details
   const Plan& plan_;
   ActionLog& log_;
 };
 
-Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log)
-    : seen_(&seen), times_{rules, Clock::now(), std::nullopt}, plan_(plan), log_(log) {
+Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log,
+         const std::string& bus_socket)
+    : seen_(&seen),
+      times_{rules, Clock::now(), std::nullopt},
+      units_(bus_socket, rules.silence),
+      plan_(plan),
+      log_(log) {
   targets_.reserve(plan.steps.size());
   for (const auto& step : plan.steps) {
     Target& target = targets_.emplace_back();
@@ -108,6 +128,7 @@ Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const Execu
       settle(target, StepStatus::skipped, "not built yet");
     else
       find_process(target, pins);
+    target.awaits_unit = step.action == Action::stop_unit && !target.settled;
   }
   hold_back_if_somebody_is_unpinned();
   note_who_is_left();
@@ -117,12 +138,53 @@ Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const Execu
 /// more: a plan is carried out as a whole or not begun.
 void Run::hold_back_if_somebody_is_unpinned() {
   const bool unpinned = std::any_of(targets_.begin(), targets_.end(), [](const Target& target) {
-    return target.step->action == Action::signal && target.settled && target.result.status == StepStatus::skipped;
+    return is_ending(target.step->action) && target.settled && target.result.status == StepStatus::skipped;
   });
   if (!unpinned) return;
   for (auto& target : targets_)
     if (!target.settled)
       settle(target, StepStatus::skipped, "not everybody who is to be ended could be held on to, so nobody was");
+}
+
+/// Once for each unit with somebody alive in it; a unit all of whose holders have gone is left to its manager. What is
+/// recorded is that the manager was asked: its answer comes beside whatever else is done.
+void Run::ask_units() {
+  for (const auto& target : targets_) {
+    if (!target.awaits_unit || target.settled || units_.knows(target.step->unit->name)) continue;
+    const auto& unit = *target.step->unit;
+    const IntendedAction action{Deed::stop_unit, plan_.id, target.step->n,     unit.main,
+                                unit.name,       {},       target.step->title, target.step->because};
+    (void)recorded(log_, action, [&] { return units_.ask(unit); });  // an error is its answer, too
+  }
+}
+
+void Run::collect_unit_stops() {
+  units_.advance();
+  for (auto& target : targets_)
+    if (target.awaits_unit && !target.settled) follow_unit(target);
+}
+
+/// What the manager's answer means for one process of the unit that is still there. Where the stop did not happen it is
+/// not signalled either: it would only be started again. What a stop left over (KillMode=) is asked like anybody else.
+void Run::follow_unit(Target& target) {
+  const auto& unit = target.step->unit->name;
+  const auto* answer = units_.answer(unit);
+  if (answer == nullptr) return;
+  switch (answer->end) {
+    case UnitStopEnd::stopped:
+      target.awaits_unit = false;
+      if (target.process->exited()) settle(target, StepStatus::gone);
+      return;
+    case UnitStopEnd::denied:
+      return settle(target, StepStatus::denied, fmt::format("stopping {} is not allowed: {}", unit, answer->detail));
+    case UnitStopEnd::not_stopped:
+    case UnitStopEnd::unreachable:
+      return settle(target, StepStatus::timed_out, fmt::format("{} was not stopped: {}", unit, answer->detail));
+    case UnitStopEnd::changed:
+      // Not identity-changed: the process itself is the same and alive.
+      return settle(target, StepStatus::skipped,
+                    fmt::format("{} is not what was planned for: {}", unit, answer->detail));
+  }
 }
 
 std::size_t Run::alive() const {
@@ -207,25 +269,69 @@ void Run::end_mps_clients(Deadline deadline, int wake) {
   }
 }
 
-void Run::send_what_is_due() {
+/// Copies that fork again as soon as one of them ends and leaves room under a limit of processes would outlast any
+/// number of kills in turn: none of them runs any more when the first is killed. Safer than cgroup.kill, which ends
+/// whoever is in the group at that moment, known or not.
+void Run::hold_before_kill() {
+  if (times_.rules.escalation != Escalation::kill_at_once) return;
   for (auto& target : targets_) {
-    if (target.settled) continue;
+    const bool is_next = !target.settled && !target.awaits_unit && !target.rung.asked && !target.step->terms.any();
+    if (is_next && target.condition != Condition::exiting) send(target, SIGSTOP, "STOP");
+  }
+}
+
+void Run::send_what_is_due() {
+  ask_units();
+  hold_before_kill();
+  for (auto& target : targets_) {
+    if (target.settled || target.awaits_unit) continue;
     const auto due = next_signal_at(target.rung, times_);
     if (due && *due <= Clock::now()) advance(target);
   }
+  thaw_who_was_asked();
   note_who_is_left();
+}
+
+/// Alive, and one of those that end: as its descriptor pins it, whoever has its number is it.
+bool Run::is_ended_member(pid_t pid) const {
+  return std::any_of(targets_.begin(), targets_.end(), [&](const Target& target) {
+    return target.result.pid == pid && target.process != nullptr && !target.process->exited();
+  });
+}
+
+/// A frozen group is thawed when TERM waits for each of its members, so that this is the first thing they see. A group
+/// that somebody else has come into is left as it is.
+void Run::thaw_who_was_asked() {
+  for (const auto& target : targets_) {
+    const auto& thaw = target.step->thaw;
+    if (!thaw || target.settled || thawed_.contains(thaw->path)) continue;
+    const auto is_pending = [&](const Target& other) {
+      return other.step->thaw == thaw && !other.settled && !other.rung.asked;
+    };
+    if (std::any_of(targets_.begin(), targets_.end(), is_pending)) continue;
+    thawed_.insert(thaw->path);
+    const IntendedAction action{Deed::thaw, plan_.id, target.step->n,      std::nullopt, thaw->path,
+                                {},         {},       target.step->because};
+    const auto done = recorded(
+        log_, action, [&] { return Freezers::read().thaw(*thaw, [this](pid_t pid) { return is_ended_member(pid); }); });
+    if (done) continue;
+    for (auto& other : targets_)
+      if (other.step->thaw == thaw && !other.settled)
+        other.remark = fmt::format("its control group was not thawed: {}", done.error().message);
+  }
 }
 
 void Run::collect_exits() {
   for (auto& target : targets_)
     if (!target.settled && target.process->exited()) settle(target, StepStatus::gone, target.result.detail);
+  collect_unit_stops();
   note_who_is_left();
 }
 
 std::optional<Clock::time_point> Run::next_due() const {
-  std::optional<Clock::time_point> next;
+  std::optional<Clock::time_point> next = units_.next_due();
   for (const auto& target : targets_) {
-    if (target.settled) continue;
+    if (target.settled || target.awaits_unit) continue;
     const auto due = next_signal_at(target.rung, times_);
     if (due && (!next || *due < *next)) next = due;
   }
@@ -236,6 +342,7 @@ bool Run::wait(Deadline deadline, int wake) const {
   std::vector<pollfd> entries;
   for (const auto& target : targets_)
     if (!target.settled) entries.push_back({target.process->descriptor(), POLLIN, 0});
+  units_.add_waits(entries);
   if (wake >= 0) entries.push_back({wake, POLLIN, 0});
   if (const auto due = next_due()) deadline = Deadline::earlier(deadline, Deadline::at(*due));
   wait_for(entries, deadline);
@@ -259,7 +366,7 @@ ExecutionProgress Run::progress() const {
 std::optional<Clock::time_point> Run::next_kill() const {
   std::optional<Clock::time_point> next;
   for (const auto& target : targets_) {
-    if (target.settled || !target.rung.asked) continue;
+    if (target.settled || target.awaits_unit || !target.rung.asked) continue;
     const auto due = next_signal_at(target.rung, times_);
     if (due && (!next || *due < *next)) next = due;
   }
@@ -271,7 +378,10 @@ std::vector<StepResult> Run::finish(std::string_view why) {
   std::vector<StepResult> results;
   results.reserve(targets_.size());
   for (auto& target : targets_) {
-    if (!target.settled && target.result.signals.empty() && target.condition != Condition::exiting)
+    if (!target.settled && target.awaits_unit)
+      settle(target, units_.was_asked(target.step->unit->name) ? StepStatus::timed_out : StepStatus::skipped,
+             fmt::format("still there: {}; {}", why, units_.whereabouts(target.step->unit->name)));
+    else if (!target.settled && target.result.signals.empty() && target.condition != Condition::exiting)
       settle(target, StepStatus::skipped, fmt::format("it was not its turn yet: {}", why));
     else if (!target.settled)
       settle(target, StepStatus::timed_out, fmt::format("still there: {}", why));
@@ -283,7 +393,7 @@ std::vector<StepResult> Run::finish(std::string_view why) {
 }  // namespace
 
 std::vector<StepResult> LiveExecutor::execute(const Plan& plan, const Snapshot& seen, Deadline deadline) {
-  Run run(plan, seen, pins_, rules_, log_);
+  Run run(plan, seen, pins_, rules_, log_, bus_socket_);
   run.end_mps_clients(deadline, wake_);
   for (;;) {
     run.collect_exits();

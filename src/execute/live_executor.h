@@ -3,18 +3,23 @@
 // scan that the plan was made from, to a process whose key is the step's; a pid never reaches a signal (facts.md 3.4).
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "execute/action_log.h"
 #include "execute/executor.h"
 #include "os/process_ref.h"
+#include "os/system_bus.h"
 
 namespace vacate {
 
 class LiveExecutor final : public Executor {
  public:
-  /// `pins` of the scan that the plans are from; every signal goes into `log` before it is sent; `wake`, readable once
-  /// the run is to stop, or -1. All outlive the executor.
-  LiveExecutor(const PinSet& pins, ExecutionRules rules, ExecutionObserver& observer, ActionLog& log, int wake) noexcept
-      : pins_(pins), rules_(rules), observer_(observer), log_(log), wake_(wake) {}
+  /// `pins` of the scan that the plans are from; everything that is done goes into `log` before; `wake`, readable once
+  /// the run is to stop, or -1. All outlive the executor. `bus_socket`: where the system's bus listens, for units.
+  LiveExecutor(const PinSet& pins, ExecutionRules rules, ExecutionObserver& observer, ActionLog& log, int wake,
+               std::string bus_socket = kSystemBusSocket)
+      : pins_(pins), rules_(rules), observer_(observer), log_(log), wake_(wake), bus_socket_(std::move(bus_socket)) {}
 
   [[nodiscard]] std::vector<StepResult> execute(const Plan& plan, const Snapshot& seen, Deadline deadline) override;
 
@@ -24,6 +29,7 @@ class LiveExecutor final : public Executor {
   ExecutionObserver& observer_;
   ActionLog& log_;
   int wake_;
+  std::string bus_socket_;
 };
 
 }  // namespace vacate

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -168,7 +172,7 @@ TEST_F(LiveExecutorTest, APolicyHoldsAfterTheGraceToo) {
   add(plain.pid());
   const auto results = execute({Escalation::kill_at_once, 200ms, 2s}, 400ms);
   EXPECT_EQ(results.at(0).signals, Words{"TERM"});
-  EXPECT_EQ(results.at(1).signals, Words{"KILL"});
+  EXPECT_EQ(results.at(1).signals, (Words{"STOP", "KILL"}));
 }
 
 TEST_F(LiveExecutorTest, OneThatIgnoresTermIsKilledAfterTheGraceAndNotBefore) {
@@ -240,6 +244,65 @@ TEST_F(LiveExecutorTest, RefusalsAreResultsAndNothingElse) {
   EXPECT_EQ(results.at(0).status, StepStatus::refused);
   EXPECT_EQ(results.at(0).detail, "protected");
   EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+/// A socket that listens like a bus; nobody answers there.
+class SilentBus {
+ public:
+  SilentBus() {
+    char folder[] = "/tmp/vacate-silent-XXXXXX";
+    folder_ = mkdtemp(folder);
+    path_ = folder_ + "/socket";
+    listener_.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener_.get(), 8), 0);
+  }
+  SilentBus(const SilentBus&) = delete;
+  SilentBus& operator=(const SilentBus&) = delete;
+  ~SilentBus() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string folder_, path_;
+  UniqueFd listener_;
+};
+
+TEST_F(LiveExecutorTest, AStopThatDoesNotComeAboutIsNoReasonToKill) {
+  const SilentBus silent;
+  for (const std::string& bus : {silent.path(), std::string("/nowhere")}) {
+    Child child(Manner::obeys);
+    plan_.steps.clear();
+    Step& step = add(child.pid());
+    step.action = Action::stop_unit;
+    step.unit = UnitTarget{"llm.service", "/system.slice/llm.service", step.key};
+    LiveExecutor executor(pins_, {Escalation::kill_after_grace, 50ms, 50ms, 300ms}, observer_, log_, -1, bus);
+    const auto results = executor.execute(plan_, seen_, Deadline::after(20s));
+    EXPECT_EQ(results.at(0).status, StepStatus::timed_out) << bus;
+    EXPECT_TRUE(results.at(0).signals.empty());
+    EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+  }
+}
+
+TEST_F(LiveExecutorTest, AUnitWithoutAHolderAliveIsNotAskedFor) {
+  const SilentBus silent;
+  Child child(Manner::obeys);
+  Step& step = add(child.pid());
+  step.action = Action::stop_unit;
+  step.unit = UnitTarget{"llm.service", "/system.slice/llm.service", step.key};
+  Child other(Manner::obeys);
+  add(other.pid());
+  ASSERT_TRUE(pins_.find(plan_.steps[0].key)->send_signal(SIGKILL).has_value());
+  EXPECT_EQ(child.ended_by(), SIGKILL);
+  LiveExecutor executor(pins_, {}, observer_, log_, -1, silent.path());
+  const auto results = executor.execute(plan_, seen_, Deadline::after(20s));
+  EXPECT_EQ(results.at(0).status, StepStatus::already_gone);
+  EXPECT_EQ(results.at(1).status, StepStatus::gone);
 }
 
 TEST_F(LiveExecutorTest, TheTrackerIsAskedLastAndOnlyIfItStays) {

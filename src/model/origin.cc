@@ -220,4 +220,14 @@ bool is_in_cgroup(std::string_view path, std::string_view above) {
   return whole.size() >= wanted.size() && std::equal(wanted.begin(), wanted.end(), whole.begin());
 }
 
+std::optional<std::string> control_group_of_unit(std::string_view path, std::string_view unit) {
+  const std::string name = "/" + std::string(unit);
+  for (auto at = path.rfind(name); at != std::string_view::npos; at = at > 0 ? path.rfind(name, at - 1) : at) {
+    const auto end = at + 1 + unit.size();
+    if (end == path.size() || path[end] == '/') return std::string(path.substr(0, end));
+    if (at == 0) break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace vacate

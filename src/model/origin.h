@@ -48,4 +48,8 @@ struct Origin {
 /// doubled ones do not count.
 [[nodiscard]] bool is_in_cgroup(std::string_view path, std::string_view above);
 
+/// The control group of `unit` in a path through it: the path down to the last part of that name. Nothing where no part
+/// has it.
+[[nodiscard]] std::optional<std::string> control_group_of_unit(std::string_view path, std::string_view unit);
+
 }  // namespace vacate

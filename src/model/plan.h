@@ -3,6 +3,7 @@
 // the same snapshot are the same bytes. A refusal is a step too, so that it is always shown.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,23 @@ enum class Ask {
 
 /// Does a step of this kind end its process?
 [[nodiscard]] constexpr bool is_ending(Action action) noexcept {
-  return action == Action::signal || action == Action::terminate_client;
+  return action == Action::signal || action == Action::terminate_client || action == Action::stop_unit;
 }
+
+/// The service that a step stops, as it was when the plan was made: one that has become another is not stopped.
+struct UnitTarget {
+  std::string name;           ///< "llm.service"
+  std::string control_group;  ///< "/system.slice/llm.service"
+  ProcessKey main;            ///< its main process
+  bool operator==(const UnitTarget&) const = default;
+};
+
+/// The frozen control group that is thawed after TERM was sent to everybody in it.
+struct ThawTarget {
+  std::string path;
+  Freezer freezer = Freezer::v2;
+  bool operator==(const ThawTarget&) const = default;
+};
 
 struct Step {
   unsigned n = 0;  ///< 1..
@@ -42,6 +58,9 @@ struct Step {
   std::string rule;  ///< why refused, or what brought the step in: "leftover", "named", "root-of-tree", "relative", ...
   EndingTerms terms = {};  ///< of policy files
   pid_t mps_server = 0;    ///< terminate_client: whose client it is
+  /// Of Action::stop_unit. A unit is stopped once, whatever the number of its steps: one for each holder in it.
+  std::optional<UnitTarget> unit = {};
+  std::optional<ThawTarget> thaw = {};  ///< of Action::signal: asked for with --thaw
   bool operator==(const Step&) const = default;
 };
 

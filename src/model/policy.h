@@ -81,6 +81,8 @@ struct FreeRequest {
   std::vector<ProcessSelector> even;  ///< protected holders named with --even
   bool term_only = false;
   bool keep_shm = false;
+  bool stop_units = false;  ///< stop services that would start their process again
+  bool thaw = false;        ///< thaw frozen control groups all of whose processes are ended
   std::chrono::milliseconds grace{10000};
   std::chrono::milliseconds timeout{60000};
 };

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/reading.h"
 #include "base/result.h"
 
@@ -61,6 +62,11 @@ struct PipeEnd {
   bool operator==(const PipeEnd&) const = default;
 };
 
+/// The kernel has two freezers. A process that version 1 froze does not even take KILL before it is thawed; one that
+/// version 2 froze does (facts.md 3.5, 3.6).
+enum class Freezer { v1, v2 };
+[[nodiscard]] std::string_view describe(Freezer freezer) noexcept;
+
 /// Whose code the kernel is in on behalf of a process that is stuck, by its topmost frame (/proc/PID/stack, root only).
 enum class StuckIn { unknown, gpu_driver, fuse, nfs, other_module, kernel };
 [[nodiscard]] std::string_view describe(StuckIn where) noexcept;
@@ -102,6 +108,9 @@ struct Process {
   /// keeps none.
   std::optional<uid_t> login_uid;
   std::string login_user;  ///< name of login_uid, or its number; empty without one
+  /// Host memory that cannot be swapped, locked or pinned for devices (VmLck and VmPin of /proc/PID/status): taking
+  /// that down takes time.
+  Reading<Bytes> pinned_memory;
 
   bool operator==(const Process&) const = default;
 };

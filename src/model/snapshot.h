@@ -43,6 +43,8 @@ struct Caller {
   pid_t session_leader = 0;
   uid_t uid = 0;      ///< effective
   bool root = false;  ///< may signal everybody
+  /// Control groups of all of those, each once, sorted: no unit with one of them in it is stopped.
+  std::vector<std::string> cgroups;
   bool operator==(const Caller&) const = default;
 };
 
@@ -97,6 +99,14 @@ struct MpsDaemon {
   [[nodiscard]] const MpsServer* server_of(pid_t client) const noexcept;
 };
 
+/// A frozen control group that has a candidate in it: the topmost one that is frozen.
+struct FrozenGroup {
+  std::string path;  ///< in the hierarchy of its freezer, as /proc/PID/cgroup spells it; hostile bytes
+  Freezer freezer = Freezer::v2;
+  Reading<std::vector<pid_t>> members;  ///< of it and of all below it, sorted
+  bool operator==(const FrozenGroup&) const = default;
+};
+
 struct Snapshot {
   Host host;
   Caller caller;
@@ -116,6 +126,7 @@ struct Snapshot {
   std::vector<Existence> jobs;         ///< by id: Slurm's
   std::vector<MpsDaemon> mps_daemons;  ///< by pid
   std::vector<std::string> shells;     ///< lines of /etc/shells, resolved
+  std::vector<FrozenGroup> frozen;     ///< by (path, freezer)
   Visibility visibility;
 
   bool operator==(const Snapshot&) const = default;

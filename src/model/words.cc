@@ -207,6 +207,16 @@ std::string_view describe(HolderRole role) noexcept {
   return "unresolved";
 }
 
+std::string_view describe(Freezer freezer) noexcept {
+  switch (freezer) {
+    case Freezer::v1:
+      return "v1";
+    case Freezer::v2:
+      return "v2";
+  }
+  return "v2";
+}
+
 std::string_view describe(Action action) noexcept {
   switch (action) {
     case Action::signal:

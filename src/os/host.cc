@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "base/text.h"
 
@@ -38,6 +39,17 @@ bool has_capability(std::uint64_t effective, unsigned number) noexcept {
 }
 
 namespace {
+
+/// Control groups of these processes, each once; empty for one that could not be read, none for one that has ended.
+std::vector<std::string> read_cgroups(const ProcDirectory& root, const std::vector<pid_t>& pids) {
+  std::set<std::string> cgroups;
+  for (const auto pid : pids) {
+    const auto process = root.open(pid);
+    const auto text = process ? process->read("cgroup", 65536) : Result<std::string>(process.error());
+    if (text || text.error().code != ErrorCode::gone) cgroups.insert(text ? parse_cgroup(*text) : std::string());
+  }
+  return {cgroups.begin(), cgroups.end()};
+}
 
 /// Parent first. A parent that ends meanwhile has the chain read anew; one that stays away is hidden (hidepid), and
 /// whoever may not see it may not signal it either.
@@ -85,6 +97,9 @@ Result<Caller> read_caller(const ProcDirectory& root) {
   auto ancestors = read_ancestors(root, *self);
   if (!ancestors) return ancestors.error();
   caller.ancestors = *std::move(ancestors);
+  auto chain = caller.ancestors;
+  chain.insert(chain.end(), {caller.self.pid, caller.session_leader});
+  caller.cgroups = read_cgroups(root, chain);
   return caller;
 }
 

@@ -117,6 +117,10 @@ ProcStatus parse_status_fields(std::string_view text) {
       }
     } else if (name == "CoreDumping") {
       status.core_dumping = value == "1";
+    } else if (name == "VmLck") {
+      status.locked_kib = parse_unsigned(take_word(value));
+    } else if (name == "VmPin") {
+      status.pinned_kib = parse_unsigned(take_word(value));
     } else if (name == "CapEff") {
       status.effective_capabilities = parse_hex(value);
     }

@@ -39,6 +39,8 @@ struct ProcStatus {
   std::vector<pid_t> ns_pids;
   bool core_dumping = false;  ///< since 4.15
   std::optional<std::uint64_t> effective_capabilities;
+  std::optional<std::uint64_t> locked_kib;  ///< VmLck; nothing for what has no memory of its own
+  std::optional<std::uint64_t> pinned_kib;  ///< VmPin
 };
 /// Fields are looked for at line starts; the kernel escapes line ends in Name.
 [[nodiscard]] ProcStatus parse_status_fields(std::string_view text);

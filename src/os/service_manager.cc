@@ -15,9 +15,6 @@
 namespace vacate {
 namespace {
 
-constexpr const char* kPeer = "org.freedesktop.systemd1";
-constexpr const char* kManagerPath = "/org/freedesktop/systemd1";
-constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
 constexpr const char* kService = "org.freedesktop.systemd1.Service";
 constexpr const char* kBooted = "/run/systemd/system";  // sd_booted(3)
@@ -34,41 +31,21 @@ bool is_plain_word(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
 
-/// First frame of the child.
-enum class Greeting : std::uint8_t { connected, no_library, denied, foreign, failed };
-
 /// Why there is no answer if none follows.
 Unknown reason_for(std::uint8_t greeting) noexcept {
-  switch (Greeting{greeting}) {
-    case Greeting::connected:
+  switch (BusGreeting{greeting}) {
+    case BusGreeting::connected:
       return Unknown::timed_out;
-    case Greeting::no_library:
+    case BusGreeting::no_library:
       return Unknown::not_supported;
-    case Greeting::denied:
+    case BusGreeting::denied:
       return Unknown::no_permission;
-    case Greeting::foreign:
+    case BusGreeting::foreign:
       return Unknown::implausible;
-    case Greeting::failed:
+    case BusGreeting::failed:
       break;
   }
   return Unknown::failed;
-}
-
-/// The bus has to be that of this very system: its socket made by root, in a pid namespace that is ours. In a container
-/// that was given the host's socket the answers would be about other units of the same names.
-Greeting greet(const Result<SystemBus>& bus) {
-  if (!bus && bus.error().code == ErrorCode::unsupported) return Greeting::no_library;
-  if (!bus) return bus.error().code == ErrorCode::denied ? Greeting::denied : Greeting::failed;
-  const auto listener = bus->listener();
-  if (!listener) return Greeting::failed;
-  if (listener->uid != 0 || listener->pid <= 0) return Greeting::foreign;
-  const auto root = ProcDirectory::open_root();
-  const auto process = root ? root->open(listener->pid) : Result<ProcDirectory>(root.error());
-  const auto theirs = process ? process->identity("ns/pid") : Result<FileIdentity>(process.error());
-  const auto ours = root ? root->identity("self/ns/pid") : Result<FileIdentity>(root.error());
-  // Who may not look, an ordinary user, goes by the number alone.
-  const bool differs = theirs && ours && theirs->inode != ours->inode;
-  return differs ? Greeting::foreign : Greeting::connected;
 }
 
 std::uint64_t now_of(clockid_t clock) noexcept {
@@ -77,10 +54,30 @@ std::uint64_t now_of(clockid_t clock) noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
-/// As `systemctl show` does it: LoadUnit gives a path for a unit that is not loaded, too, so that one that is inactive
-/// can be told from one that there is not.
+bool is_there(const char* path) {
+  const auto identity = read_identity(AT_FDCWD, path);
+  return identity || identity.error().code != ErrorCode::gone;
+}
+
+}  // namespace
+
+BusGreeting greet(const Result<SystemBus>& bus) {
+  if (!bus && bus.error().code == ErrorCode::unsupported) return BusGreeting::no_library;
+  if (!bus) return bus.error().code == ErrorCode::denied ? BusGreeting::denied : BusGreeting::failed;
+  const auto listener = bus->listener();
+  if (!listener) return BusGreeting::failed;
+  if (listener->uid != 0 || listener->pid <= 0) return BusGreeting::foreign;
+  const auto root = ProcDirectory::open_root();
+  const auto process = root ? root->open(listener->pid) : Result<ProcDirectory>(root.error());
+  const auto theirs = process ? process->identity("ns/pid") : Result<FileIdentity>(process.error());
+  const auto ours = root ? root->identity("self/ns/pid") : Result<FileIdentity>(root.error());
+  // Who may not look, an ordinary user, goes by the number alone.
+  const bool differs = theirs && ours && theirs->inode != ours->inode;
+  return differs ? BusGreeting::foreign : BusGreeting::connected;
+}
+
 Result<UnitProperties> read_unit(SystemBus& bus, const std::string& name) {
-  const auto path = bus.call_for_path({kPeer, kManagerPath, kManager}, "LoadUnit", name);
+  const auto path = bus.call_for_path(kServiceManager, "LoadUnit", name);
   if (!path) return path.error();
   UnitProperties unit;
   struct Text {
@@ -91,23 +88,25 @@ Result<UnitProperties> read_unit(SystemBus& bus, const std::string& name) {
   for (const auto& [interface, property, member] :
        {Text{kService, "ControlGroup", &UnitProperties::control_group},
         Text{kService, "Restart", &UnitProperties::restart}, Text{kUnit, "SubState", &UnitProperties::sub_state}}) {
-    auto text = bus.read_text({kPeer, *path, interface}, property);
+    auto text = bus.read_text({kServiceManager.peer, *path, interface}, property);
     if (!text) return text.error();
     unit.*member = *std::move(text);
   }
-  const auto pid = bus.read_number({kPeer, *path, kService}, "MainPID");
+  const auto pid = bus.read_number({kServiceManager.peer, *path, kService}, "MainPID");
   if (!pid) return pid.error();
   unit.main_pid = *pid;
-  const auto real = bus.read_time({kPeer, *path, kUnit}, "InactiveExitTimestamp");
-  const auto monotonic = bus.read_time({kPeer, *path, kUnit}, "InactiveExitTimestampMonotonic");
+  const auto real = bus.read_time({kServiceManager.peer, *path, kUnit}, "InactiveExitTimestamp");
+  const auto monotonic = bus.read_time({kServiceManager.peer, *path, kUnit}, "InactiveExitTimestampMonotonic");
   if (real && monotonic)
     unit.activated = earliest_activation({*real, *monotonic}, {now_of(CLOCK_REALTIME), now_of(CLOCK_MONOTONIC)});
   // Last: a unit that was seen to be over was so after everything else was read.
-  auto state = bus.read_text({kPeer, *path, kUnit}, "ActiveState");
+  auto state = bus.read_text({kServiceManager.peer, *path, kUnit}, "ActiveState");
   if (!state) return state.error();
   unit.active_state = *std::move(state);
   return unit;
 }
+
+namespace {
 
 /// In the child.
 int answer_questions(int channel, const std::vector<UnitQuestion>& questions, const std::string& socket) {
@@ -116,7 +115,7 @@ int answer_questions(int channel, const std::vector<UnitQuestion>& questions, co
   const auto greeting = greet(bus);
   FrameWriter first;
   first.number(static_cast<std::uint8_t>(greeting));
-  if (!send_frame(channel, first.bytes()) || greeting != Greeting::connected) return 0;
+  if (!send_frame(channel, first.bytes()) || greeting != BusGreeting::connected) return 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     const auto unit = read_unit(*bus, questions[i].name);
     FrameWriter answer;
@@ -133,11 +132,6 @@ int answer_questions(int channel, const std::vector<UnitQuestion>& questions, co
     if (!send_frame(channel, answer.bytes())) return 1;
   }
   return 0;
-}
-
-bool is_there(const char* path) {
-  const auto identity = read_identity(AT_FDCWD, path);
-  return identity || identity.error().code != ErrorCode::gone;
 }
 
 }  // namespace

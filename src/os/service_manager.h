@@ -33,6 +33,19 @@ struct UnitProperties {
   std::uint64_t activated = 0;  ///< microseconds since the epoch, 0: unknown; see earliest_activation()
 };
 
+/// The manager itself on the bus.
+inline const BusObject kServiceManager{"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                       "org.freedesktop.systemd1.Manager"};
+
+/// The bus has to be that of this very system: its socket made by root, in a pid namespace that is ours. In a container
+/// that was given the host's socket the answers would be about other units of the same names.
+enum class BusGreeting : std::uint8_t { connected, no_library, denied, foreign, failed };
+[[nodiscard]] BusGreeting greet(const Result<SystemBus>& bus);
+
+/// As `systemctl show` does it: LoadUnit gives a path for a unit that is not loaded, too, so that one that is inactive
+/// can be told from one that there is not. Blocks: for an expendable child.
+[[nodiscard]] Result<UnitProperties> read_unit(SystemBus& bus, const std::string& name);
+
 /// When a unit left inactive, in microseconds since the epoch, out of what two clocks said then (`real`, `monotonic`)
 /// and say now. A stepped clock falsifies the one, a suspended machine the other: the earlier of the two counts, which
 /// makes fewer processes older than the activation. 0: not known.

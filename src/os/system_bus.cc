@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace vacate {
@@ -39,6 +40,10 @@ using ReadBasic = int (*)(Message* message, char type, void* value);
 using UnrefMessage = Message* (*)(Message* message);
 using FreeError = void (*)(BusError* error);
 
+using Process = int (*)(Bus* bus, Message** message);
+using Wait = int (*)(Bus* bus, std::uint64_t microseconds);
+using IsSignal = int (*)(Message* message, const char* interface, const char* member);
+
 struct Library {
   NewBus new_bus = nullptr;
   SetAddress set_address = nullptr;
@@ -49,6 +54,9 @@ struct Library {
   CallMethod call_method = nullptr;
   GetProperty get_property = nullptr;
   ReadBasic read_basic = nullptr;
+  Process process = nullptr;
+  Wait wait = nullptr;
+  IsSignal is_signal = nullptr;
   UnrefMessage unref_message = nullptr;
   FreeError free_error = nullptr;
 };
@@ -70,7 +78,8 @@ Result<Library> load() {
       find(library, calls.get_fd, "sd_bus_get_fd") && find(library, calls.close, "sd_bus_flush_close_unref") &&
       find(library, calls.call_method, "sd_bus_call_method") &&
       find(library, calls.get_property, "sd_bus_get_property") &&
-      find(library, calls.read_basic, "sd_bus_message_read_basic") &&
+      find(library, calls.read_basic, "sd_bus_message_read_basic") && find(library, calls.process, "sd_bus_process") &&
+      find(library, calls.wait, "sd_bus_wait") && find(library, calls.is_signal, "sd_bus_message_is_signal") &&
       find(library, calls.unref_message, "sd_bus_message_unref") &&
       find(library, calls.free_error, "sd_bus_error_free");
   if (!complete) return Error{ErrorCode::unsupported, std::string(kLibrary) + " lacks a call"};
@@ -117,6 +126,15 @@ struct SystemBus::Connection {
       if (code == 0 || copy.size() > kLongestText) return Error{ErrorCode::malformed, what};
       return copy;
     }
+    /// The next value, a number or text.
+    [[nodiscard]] Result<std::string> value(char type, const char* what) const {
+      if (type != 'u') return text(type, what);
+      std::uint32_t number = 0;
+      const int code = calls.read_basic(message, type, &number);
+      if (code < 0) return failure(code, what);
+      if (code == 0) return Error{ErrorCode::malformed, what};
+      return std::to_string(number);
+    }
   };
 };
 
@@ -154,6 +172,49 @@ Result<void> SystemBus::call(const BusObject& object, const char* method) {
                                      object.interface.c_str(), method, &reply.error, &reply.message, nullptr);
   if (code < 0) return reply.failure(code, method);
   return {};
+}
+
+Result<std::string> SystemBus::call_for_path(const BusObject& object, const char* method, const std::string& first,
+                                             const std::string& second) {
+  Connection::Reply reply(connection_->calls);
+  const int code = connection_->calls.call_method(connection_->bus, object.peer.c_str(), object.path.c_str(),
+                                                  object.interface.c_str(), method, &reply.error, &reply.message, "ss",
+                                                  first.c_str(), second.c_str());
+  if (code < 0) return reply.failure(code, method);
+  return reply.text('o', method);
+}
+
+Result<void> SystemBus::add_match(const std::string& match) {
+  Connection::Reply reply(connection_->calls);
+  const int code = connection_->calls.call_method(connection_->bus, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                                  "org.freedesktop.DBus", "AddMatch", &reply.error, &reply.message, "s",
+                                                  match.c_str());
+  if (code < 0) return reply.failure(code, "AddMatch");
+  return {};
+}
+
+Result<std::vector<std::string>> SystemBus::await_signal(const char* interface, const char* member,
+                                                         std::string_view types) {
+  static constexpr std::uint64_t kForEver = ~std::uint64_t{0};
+  const auto& calls = connection_->calls;
+  for (;;) {
+    Connection::Reply signal(calls);
+    const int code = calls.process(connection_->bus, &signal.message);
+    if (code < 0) return signal.failure(code, member);
+    if (code == 0) {
+      if (const int waited = calls.wait(connection_->bus, kForEver); waited < 0 && waited != -EINTR)
+        return signal.failure(waited, member);
+      continue;
+    }
+    if (signal.message == nullptr || calls.is_signal(signal.message, interface, member) <= 0) continue;
+    std::vector<std::string> values;
+    for (const char type : types) {
+      auto value = signal.value(type, member);
+      if (!value) return value.error();
+      values.push_back(*std::move(value));
+    }
+    return values;
+  }
 }
 
 Result<std::string> SystemBus::read_text(const BusObject& object, const char* property) {

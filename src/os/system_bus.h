@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -39,6 +41,15 @@ class SystemBus {
                                                   const std::string& argument);
   /// Calls `method`, which takes nothing, for its effect: done when the answer is there.
   [[nodiscard]] Result<void> call(const BusObject& object, const char* method);
+  /// The same with two strings.
+  [[nodiscard]] Result<std::string> call_for_path(const BusObject& object, const char* method, const std::string& first,
+                                                  const std::string& second);
+  /// Asks the bus for the signals that fit `match`, in the syntax of the D-Bus specification.
+  [[nodiscard]] Result<void> add_match(const std::string& match);
+  /// Waits for the next signal `member` of `interface` and returns its first values, as `types` gives them ("uoss"),
+  /// numbers in decimal. Other messages are dropped. Blocks until there is one or the connection ends.
+  [[nodiscard]] Result<std::vector<std::string>> await_signal(const char* interface, const char* member,
+                                                              std::string_view types);
   [[nodiscard]] Result<std::string> read_text(const BusObject& object, const char* property);
   [[nodiscard]] Result<std::uint32_t> read_number(const BusObject& object, const char* property);
   /// Of 64 bits, as times are: microseconds.

@@ -17,7 +17,11 @@ bool is_same(const ProcessKey& a, const ProcessKey& b) noexcept {
   return a.pid == b.pid && a.start_ticks == b.start_ticks && !differ;
 }
 
-bool is_same_step(const Step& a, const Step& b) noexcept { return a.action == b.action && is_same(a.key, b.key); }
+std::string_view unit_of(const Step& step) noexcept { return step.unit ? std::string_view(step.unit->name) : ""; }
+
+bool is_same_step(const Step& a, const Step& b) noexcept {
+  return a.action == b.action && is_same(a.key, b.key) && unit_of(a) == unit_of(b);
+}
 
 const Step* counterpart(const Plan& plan, const Step& step) {
   const auto at =
@@ -63,8 +67,14 @@ class Agreeing {
  private:
   /// Refused now is refused, whatever was reviewed of it.
   [[nodiscard]] bool is_common(const Step& step) const {
-    return counterpart(reviewed_, step) != nullptr ||
+    return (counterpart(reviewed_, step) != nullptr && is_reviewed_unit(step)) ||
            (step.action == Action::refuse && step_about(reviewed_, step.key) != nullptr);
+  }
+  /// A unit ends as a whole: nobody agreed to its stop who did not see everybody in it.
+  [[nodiscard]] bool is_reviewed_unit(const Step& step) const {
+    return !step.unit || std::all_of(fresh_.steps.begin(), fresh_.steps.end(), [&](const Step& other) {
+      return unit_of(other) != unit_of(step) || counterpart(reviewed_, other) != nullptr;
+    });
   }
   [[nodiscard]] bool is_covered(const Step& reviewed) const {
     const auto* now = step_about(fresh_, reviewed.key);
@@ -75,7 +85,11 @@ class Agreeing {
     if (!is_common(step)) return;
     Step common = step;
     common.n = next();
-    if (const auto* reviewed = counterpart(reviewed_, step)) tighten(common.terms, reviewed->terms);
+    if (const auto* reviewed = counterpart(reviewed_, step)) {
+      tighten(common.terms, reviewed->terms);
+      const bool may_thaw = common.thaw && reviewed->thaw && reviewed->thaw->path == common.thaw->path;
+      if (!may_thaw) common.thaw.reset();
+    }
     agreement_.plan.steps.push_back(std::move(common));
   }
 
@@ -106,6 +120,8 @@ class Agreeing {
   void add_undone(Step step, const Fate& fate) {
     step.n = next();
     step.action = Action::refuse;
+    step.unit.reset();
+    step.thaw.reset();
     step.ask = Ask::at_once;
     step.because.insert(step.because.begin(), fate.why);
     agreement_.decided.push_back({step.n, step.key.pid, fate.status, {}, 0, fate.why});
@@ -121,7 +137,11 @@ class Agreeing {
     if (!is_same(process->key, reviewed.key))
       return {StepStatus::identity_changed,
               fmt::format("pid {} is {} now, which nobody looked at", pid, to_string(process->key))};
-    if (const auto* now = step_about(fresh_, reviewed.key))
+    const auto* now = step_about(fresh_, reviewed.key);
+    if (now != nullptr && now->unit && now->action == reviewed.action)
+      return {StepStatus::skipped,
+              fmt::format("the stop of {} would end others too that the reviewed plan does not have", now->unit->name)};
+    if (now != nullptr)
       return {StepStatus::skipped, fmt::format("the reviewed plan says {} of it, a fresh one {}",
                                                describe(reviewed.action), describe(now->action))};
     const auto* holder = attribution_.find(pid);

@@ -30,6 +30,15 @@ class Assembler {
     step.ask = step.mps_server != 0 ? Ask::at_once : rung.ask;  // clients first (facts.md 1.8)
     step.rule = rung.rule;
     step.terms = member.terms();
+    if (const auto unit = decisions_.units.find(pid); unit != decisions_.units.end()) {
+      step.action = Action::stop_unit;
+      step.unit = unit->second;
+      step.because.push_back(unit_sentence(unit->second.name));
+    }
+    if (const auto thaw = decisions_.thaws.find(pid); thaw != decisions_.thaws.end()) {
+      step.thaw = thaw->second;
+      step.because.push_back(thaw_sentence(thaw->second));
+    }
     if (member.holder != nullptr) append(step.because, evidence_sentences(*member.holder));
     if (step.mps_server != 0) step.because.push_back(mps_sentence(snapshot_, step.mps_server));
     if (rung.rule == "root-of-tree")
@@ -97,6 +106,23 @@ Plan assemble(const Snapshot& snapshot, const Kinship& kinship, const Selector& 
   return plan;
 }
 
+namespace {
+
+void add(Fnv1a& hash, const UnitTarget& unit) {
+  hash.add("unit");
+  hash.add(unit.name);
+  hash.add(unit.control_group);
+  hash.add(to_string(unit.main));
+}
+
+void add(Fnv1a& hash, const ThawTarget& thaw) {
+  hash.add("thaw");
+  hash.add(thaw.path);
+  hash.add(describe(thaw.freezer));
+}
+
+}  // namespace
+
 std::string plan_id(const Plan& plan) {
   Fnv1a hash;
   hash.add(plan.boot_id);
@@ -119,6 +145,8 @@ std::string plan_id(const Plan& plan) {
     hash.add(std::uint64_t{step.terms.term_only ? 1U : 0U});
     hash.add(static_cast<std::uint64_t>(step.terms.grace ? step.terms.grace->count() : -1));
     if (step.mps_server != 0) hash.add(static_cast<std::uint64_t>(step.mps_server));
+    if (step.unit) add(hash, *step.unit);
+    if (step.thaw) add(hash, *step.thaw);
   }
   return hash.id();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/plan.h"
 #include "plan/kinship.h"
 #include "plan/selection.h"
 
@@ -15,6 +16,8 @@ namespace vacate {
 struct Decisions {
   std::map<pid_t, Choice> choices;                    ///< holders that are ended or refused
   std::map<pid_t, std::vector<std::string>> remarks;  ///< said with their steps
+  std::map<pid_t, ThawTarget> thaws;                  ///< what keeps them frozen and is thawed
+  std::map<pid_t, UnitTarget> units;                  ///< of those who are ended: by the stop of which service
 
   [[nodiscard]] bool ends(pid_t pid) const {
     const auto at = choices.find(pid);

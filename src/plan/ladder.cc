@@ -17,10 +17,11 @@ class Ladder {
     for (const auto& [pid, choice] : decisions_.choices) {
       if (!choice.end) continue;
       rungs_[pid] = {Ask::at_once, choice.rule, {}};
+      if (decisions_.units.contains(pid)) continue;
       ended_of_group_[kinship_.group_of(pid)].push_back(pid);
     }
     for (const auto& [pid, choice] : decisions_.choices) {
-      if (!choice.end) continue;
+      if (!choice.end || decisions_.units.contains(pid)) continue;  // who ends by its unit brings nobody along
       if (kinship_.member(pid)->standing() == Standing::leftover)
         add_leftover_relatives(pid);
       else

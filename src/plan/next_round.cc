@@ -11,6 +11,8 @@
 #include "plan/ladder.h"
 #include "plan/plan_free.h"
 #include "plan/selection.h"
+#include "plan/thaw.h"
+#include "plan/units.h"
 
 namespace vacate {
 namespace {
@@ -142,9 +144,11 @@ Plan plan_next_round(const Snapshot& snapshot, const Attribution& attribution, c
     auto choice = choose_again(holder, selector, belonging);
     if (choice.end || choice.refusal) decisions.choices.emplace(holder.key.pid, std::move(choice));
   }
+  if (request.stop_units) choose_units(snapshot, attribution, kinship, selector, decisions);
   close_over_clients(snapshot, attribution, kinship, selector, decisions);
-  auto plan =
-      assemble(snapshot, kinship, selector, decisions, arrange(snapshot, kinship, selector, decisions, request));
+  auto rungs = arrange(snapshot, kinship, selector, decisions, request);
+  choose_thaws(snapshot, request, kinship, rungs, decisions);
+  auto plan = assemble(snapshot, kinship, selector, decisions, rungs);
   keep_new_ones(plan, belonging, first.steps.size());
   return plan;
 }

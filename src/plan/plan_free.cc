@@ -8,6 +8,8 @@
 #include "plan/kinship.h"
 #include "plan/ladder.h"
 #include "plan/selection.h"
+#include "plan/thaw.h"
+#include "plan/units.h"
 
 namespace vacate {
 
@@ -20,8 +22,11 @@ Result<Plan> plan_free(const Snapshot& snapshot, const Attribution& attribution,
     auto choice = selector.choose(holder);
     if (choice.end || choice.refusal) decisions.choices.emplace(holder.key.pid, std::move(choice));
   }
+  if (request.stop_units) choose_units(snapshot, attribution, kinship, selector, decisions);
   close_over_clients(snapshot, attribution, kinship, selector, decisions);
-  return assemble(snapshot, kinship, selector, decisions, arrange(snapshot, kinship, selector, decisions, request));
+  auto rungs = arrange(snapshot, kinship, selector, decisions, request);
+  choose_thaws(snapshot, request, kinship, rungs, decisions);
+  return assemble(snapshot, kinship, selector, decisions, rungs);
 }
 
 }  // namespace vacate

@@ -85,6 +85,11 @@ std::vector<unsigned> pinned_gpus(const Snapshot& snapshot, const Holder& holder
   return pinned;
 }
 
+bool is_restarted_by_unit(const Member& member) {
+  const auto* supervisor = member.supervisor();
+  return supervisor != nullptr && supervisor->kind == "unit" && supervisor->restarts == Restarts::yes;
+}
+
 Result<void> Selector::check(const Attribution& attribution) const {
   for (const auto index : request_->selection.gpus) {
     const auto& gpus = snapshot_->gpus;
@@ -172,13 +177,14 @@ bool Selector::is_in_scope(const Holder& holder) const {
   return false;
 }
 
-// Ending what a service starts again at once frees nothing for longer than a moment (design.md, rule 5).
-std::optional<Refusal> Selector::restarting_unit(const Member& member) {
-  const auto* supervisor = member.supervisor();
-  if (supervisor == nullptr || supervisor->kind != "unit" || supervisor->restarts != Restarts::yes) return std::nullopt;
-  return Refusal{
-      "restarting-unit",
-      fmt::format("its service would start it again; stop that instead: systemctl stop {}", supervisor->name)};
+// Who is it that a user's own manager would start again? That is on no bus that vacate can ask.
+std::optional<Refusal> Selector::users_unit(const Holder& holder) const {
+  const bool is_users = holder.supervisor && holder.supervisor->kind == "user-unit";
+  if (!request_->stop_units || !is_users || holder.standing == Standing::leftover) return std::nullopt;
+  return Refusal{"user-unit",
+                 fmt::format("its service is one of its user's own manager, which vacate cannot ask; as that user: "
+                             "systemctl --user stop {}",
+                             holder.supervisor->name)};
 }
 
 // A client of MPS is not signalled, whatever is asked, while anybody lives whom its end could harm.
@@ -239,18 +245,32 @@ std::optional<Refusal> Selector::obstacle(const Member& member) const {
                      fmt::format("protected: {}; --even {} to end it all the same", why, member.key().pid)};
   }
   if (auto refusal = with_clients(member)) return refusal;
-  if (auto refusal = restarting_unit(member)) return refusal;
   const auto& caller = snapshot_->caller;
   const auto* process = snapshot_->find(member.key().pid);
   const bool is_mine = process != nullptr && process->uid.known() && *process->uid == caller.uid;
   if (!caller.root && !is_mine) return Refusal{"not-yours", "it belongs to another user: run as root"};
-  return consent_lacking(member, process);
+  if (auto refusal = consent_lacking(member, process)) return refusal;
+  // Ending what a service starts again at once frees nothing for longer than a moment (design.md, rule 5).
+  if (!is_restarted_by_unit(member)) return std::nullopt;
+  return Refusal{"restarting-unit",
+                 fmt::format("its service would start it again; stop that instead: systemctl stop {} (--stop-units "
+                             "does it)",
+                             member.supervisor()->name)};
+}
+
+// Whether the service of somebody that it would start again can be stopped is a question about the whole of that
+// service: units.h.
+std::optional<Refusal> Selector::refusal_of(const Holder& holder) const {
+  auto refusal = obstacle({&holder, nullptr});
+  const bool is_for_units = request_->stop_units && is_restarted_by_unit({&holder, nullptr});
+  if (refusal && !(is_for_units && refusal->rule == "restarting-unit")) return refusal;
+  return users_unit(holder);
 }
 
 Choice Selector::choose(const Holder& holder) const {
   const bool named = is_named(holder.key);
   if (!(named || is_in_scope(holder)) || !has_selected_gpu(holder) || !is_within(holder.key.pid)) return {};
-  if (auto refusal = obstacle({&holder, nullptr})) return {false, "", std::move(refusal)};
+  if (auto refusal = refusal_of(holder)) return {false, "", std::move(refusal)};
   const auto outside = pinned_outside(holder);
   if (!named && holder.standing != Standing::leftover && !outside.empty()) {
     return {

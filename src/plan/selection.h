@@ -29,6 +29,9 @@ struct Choice {
   std::optional<Refusal> refusal;
 };
 
+/// Is it started again by a service when it ends, and is that to be known?
+[[nodiscard]] bool is_restarted_by_unit(const Member& member);
+
 class Selector {
  public:
   Selector(const Snapshot& snapshot, const FreeRequest& request) : snapshot_(&snapshot), request_(&request) {}
@@ -51,10 +54,11 @@ class Selector {
   [[nodiscard]] std::vector<unsigned> pinned_outside(const Holder& holder) const;
 
  private:
-  [[nodiscard]] static std::optional<Refusal> restarting_unit(const Member& member);
   [[nodiscard]] std::optional<Refusal> of_mps(const Member& member) const;
   [[nodiscard]] std::optional<Refusal> with_clients(const Member& member) const;
   [[nodiscard]] std::optional<Refusal> consent_lacking(const Member& member, const Process* process) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of(const Holder& holder) const;
+  [[nodiscard]] std::optional<Refusal> users_unit(const Holder& holder) const;
   [[nodiscard]] bool is_in_scope(const Holder& holder) const;
   [[nodiscard]] bool has_selected_gpu(const Holder& holder) const;
   [[nodiscard]] bool covers(unsigned gpu) const;

@@ -88,6 +88,15 @@ std::string relative_sentence(const Member& member, const std::vector<pid_t>& ho
   return fmt::format("it holds no GPU itself, and ends with its group: {}", list_of(holders));
 }
 
+std::string thaw_sentence(const ThawTarget& thaw) {
+  return fmt::format("its control group {} is thawed once everybody in it has been sent TERM", thaw.path);
+}
+
+std::string unit_sentence(const std::string& unit) {
+  return fmt::format(
+      "{} would start it again: the service manager stops it, with everything in it, and keeps it stopped", unit);
+}
+
 std::string root_sentence(const std::vector<pid_t>& holders) {
   return fmt::format("the root of the tree of {}: it is asked first and may end them itself", list_of(holders));
 }

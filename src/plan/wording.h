@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/holder.h"
+#include "model/plan.h"
 #include "model/snapshot.h"
 #include "plan/kinship.h"
 
@@ -19,6 +20,8 @@ namespace vacate {
 [[nodiscard]] std::vector<std::string> condition_sentences(const Process& process);
 /// Why a relative goes along; `holders` of its tree or group that are ended.
 [[nodiscard]] std::string relative_sentence(const Member& member, const std::vector<pid_t>& holders);
+[[nodiscard]] std::string thaw_sentence(const ThawTarget& thaw);
+[[nodiscard]] std::string unit_sentence(const std::string& unit);
 [[nodiscard]] std::string root_sentence(const std::vector<pid_t>& holders);
 [[nodiscard]] std::string shared_client_remark(const std::vector<pid_t>& staying);
 [[nodiscard]] std::string fellow_inheritors_remark(const std::vector<pid_t>& staying);

@@ -114,6 +114,8 @@ Result<void> DetailReader::read_everything(Process& process) {
   if (!cgroup && cgroup.error().code != ErrorCode::denied && cgroup.error().code != ErrorCode::gone)
     return cgroup.error();
   process.cgroup = cgroup ? parse_cgroup(*cgroup) : std::string();
+  if (status->locked_kib || status->pinned_kib)
+    process.pinned_memory = Bytes{(status->locked_kib.value_or(0) + status->pinned_kib.value_or(0)) * 1024};
   const auto login = directory->read("loginuid", 32);
   process.login_uid = login ? parse_login_uid(*login) : std::nullopt;
   process.login_user = process.login_uid ? users_.name_of(*process.login_uid) : std::string();

@@ -17,6 +17,7 @@
 #include "os/system_calls.h"
 #include "probe/clients.h"
 #include "probe/details.h"
+#include "probe/frozen.h"
 #include "probe/hidden_references.h"
 #include "probe/mappings.h"
 #include "probe/mps.h"
@@ -315,6 +316,7 @@ void Scanner::read_self() {
   if (self == nullptr || self->detailed) return;
   DetailReader reader(root_, Users::read());
   (void)reader.read(*self);
+  scan_.snapshot.frozen = read_frozen_groups(root_, processes());
 }
 
 /// Main processes of services are often no relatives of what a former one left over: whether they are in the control

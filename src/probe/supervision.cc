@@ -23,17 +23,6 @@ void add_once(std::vector<T>& list, T entry) {
   if (list.size() < kMostQuestions && (at == list.end() || *at != entry)) list.insert(at, std::move(entry));
 }
 
-/// The control group of `unit` in a path through it: the path down to the last part of that name.
-std::optional<std::string> control_group_of(std::string_view path, const std::string& unit) {
-  for (auto at = path.rfind("/" + unit); at != std::string_view::npos;
-       at = at > 0 ? path.rfind("/" + unit, at - 1) : at) {
-    const auto end = at + 1 + unit.size();
-    if (end == path.size() || path[end] == '/') return std::string(path.substr(0, end));
-    if (at == 0) break;
-  }
-  return std::nullopt;
-}
-
 /// Are containers in this path those of the system's own runtimes, whose state lies where container_state.h looks?
 /// Those of a user's, or of a service that runs some for itself, keep theirs elsewhere.
 bool is_of_system_runtime(std::string_view path) {
@@ -70,7 +59,7 @@ SupervisionQuestions questions_about(const std::vector<Process>& processes) {
     if (!process.detailed || process.cgroup.empty() || is_gone(process)) continue;
     const auto origin = parse_origin(process.cgroup);
     if (origin.service && origin.service->size() < kLongestName) {
-      if (auto group = control_group_of(process.cgroup, *origin.service))
+      if (auto group = control_group_of_unit(process.cgroup, *origin.service))
         add_once(questions.units, {*origin.service, *std::move(group)});
     }
     if (origin.container && !origin.is_outside) {

@@ -24,7 +24,7 @@ struct StepLine {
   [[nodiscard]] bool takes(const Step& step) const {
     return first->action == step.action && first->ask == step.ask && first->title == step.title &&
            first->gpus == step.gpus && first->rule == step.rule && first->because == step.because &&
-           first->terms == step.terms;
+           first->terms == step.terms && first->unit == step.unit && first->thaw == step.thaw;
   }
 };
 
@@ -42,6 +42,7 @@ std::vector<StepLine> lines_of(const Plan& plan) {
 std::string action_cell(const Step& step) {
   if (step.action == Action::refuse) return "refused";
   if (step.action == Action::terminate_client) return "by MPS";
+  if (step.unit) return "stop " + elide_middle(printable(step.unit->name, 256), 24);
   switch (step.ask) {
     case Ask::at_once:
       return step.terms.term_only ? "TERM only" : "TERM";
@@ -186,6 +187,17 @@ std::string late_kill_lines(const Plan& plan, const FreeRequest& request, const 
   return text;
 }
 
+/// Names of the services that are stopped, each once, in order.
+std::vector<std::string> units_of(const Plan& plan) {
+  std::vector<std::string> units;
+  for (const auto& step : plan.steps) {
+    if (!step.unit) continue;
+    const auto name = printable(step.unit->name, 256);
+    if (std::find(units.begin(), units.end(), name) == units.end()) units.push_back(name);
+  }
+  return units;
+}
+
 std::string plan_head(const Plan& plan, const FreeRequest& request) {
   const auto count = [&](Action action) {
     return static_cast<std::size_t>(
@@ -193,8 +205,14 @@ std::string plan_head(const Plan& plan, const FreeRequest& request) {
   };
   const std::size_t ended = count(Action::signal) + count(Action::terminate_client);
   const std::size_t refused = count(Action::refuse);
-  if (ended == 0 && refused == 0) return "nothing to end";
-  std::string head = fmt::format("plan: end {}", counted(ended, "process", "processes"));
+  if (ended == 0 && refused == 0 && !plan.ends_anybody()) return "nothing to end";
+  std::string head = "plan: ";
+  if (const auto units = units_of(plan); !units.empty()) {
+    head +=
+        fmt::format("stop {} ({})", fmt::join(units, ", "), counted(count(Action::stop_unit), "process", "processes"));
+    if (ended > 0) head += "; ";
+  }
+  if (ended > 0 || head.size() == 6) head += fmt::format("end {}", counted(ended, "process", "processes"));
   if (ended > 0) head += kill_words(plan, request);
   if (refused > 0) head += fmt::format("; {} refused", refused);
   return head;
@@ -227,12 +245,14 @@ std::string results_text(const Outcome& outcome, const RenderStyle& style) {
   std::size_t by_term = 0;
   std::size_t by_kill = 0;
   std::size_t by_itself = 0;
+  std::size_t by_unit = 0;
   std::string exceptions;
   for (const auto& result : outcome.results) {
     if (!is_as_planned(result)) {
       exceptions += exception_line(result, step_of(outcome.plan, result.n), style);
     } else if (result.signals.empty()) {
-      ++by_itself;
+      const auto* step = step_of(outcome.plan, result.n);
+      ++(step != nullptr && step->unit && result.status == StepStatus::gone ? by_unit : by_itself);
     } else if (result.signals.back() == "KILL") {
       ++by_kill;
     } else {
@@ -241,13 +261,14 @@ std::string results_text(const Outcome& outcome, const RenderStyle& style) {
     if (is_as_planned(result) && !result.detail.empty())
       exceptions += exception_line(result, step_of(outcome.plan, result.n), style);
   }
-  if (by_term + by_kill + by_itself == 0) return exceptions;
+  const auto ended = by_term + by_kill + by_itself + by_unit;
+  if (ended == 0) return exceptions;
   std::vector<std::string> ways;
+  if (by_unit > 0) ways.push_back(fmt::format("{} by stopping {}", by_unit, fmt::join(units_of(outcome.plan), ", ")));
   if (by_term > 0) ways.push_back(fmt::format("{} by TERM", by_term));
   if (by_kill > 0) ways.push_back(fmt::format("{} by KILL", by_kill));
   if (by_itself > 0) ways.push_back(fmt::format("{} without a signal", by_itself));
-  return fmt::format("ended {}: {}\n", counted(by_term + by_kill + by_itself, "process", "processes"), joined(ways)) +
-         exceptions;
+  return fmt::format("ended {}: {}\n", counted(ended, "process", "processes"), joined(ways)) + exceptions;
 }
 
 Paint paint_for(GpuVerdict verdict) {

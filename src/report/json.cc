@@ -258,7 +258,7 @@ Json step_of(const Step& step) {
   object["action"] = describe(step.action);
   object["key"] = to_string(step.key);
   object["pid"] = step.key.pid;
-  object["unit"] = nullptr;
+  object["unit"] = step.unit ? safe(step.unit->name) : Json(nullptr);
   object["path"] = nullptr;
   object["signal"] = step.action == Action::signal ? Json("TERM") : Json(nullptr);
   object["because"] = texts(step.because);
@@ -268,6 +268,7 @@ Json step_of(const Step& step) {
   object["gpus"] = numbers(step.gpus);
   object["mps_server"] = step.mps_server != 0 ? Json(step.mps_server) : Json(nullptr);
   object["term_only"] = step.terms.term_only;
+  object["thaw"] = step.thaw ? safe(step.thaw->path) : Json(nullptr);
   object["grace"] =
       step.terms.grace ? seconds_of(static_cast<double>(step.terms.grace->count()) / 1000) : Json(nullptr);
   object["pidfd_inode"] = step.key.pidfd_inode != 0 ? Json(step.key.pidfd_inode) : Json(nullptr);

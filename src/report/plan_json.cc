@@ -149,6 +149,9 @@ Step read_step(const Json& object, std::size_t index, std::string& complaint) {
   for (const auto& gpu : members.list("gpus", "a list of indices", is_gpu)) step.gpus.push_back(gpu.get<unsigned>());
   step.mps_server = static_cast<pid_t>(members.number("mps_server", Need::optional, 1, kLargestPid));
   read_terms(members, step.terms);
+  // Their names are what is agreed to; what they are now is for a fresh plan to say.
+  if (step.action == Action::stop_unit) step.unit = UnitTarget{members.text("unit", Need::required), {}, {}};
+  if (auto path = members.text("thaw", Need::optional); !path.empty()) step.thaw = ThawTarget{std::move(path)};
   return step;
 }
 

@@ -36,6 +36,7 @@ void fields(V& v, Seen<V, Caller>& caller) {
   v("session_leader", caller.session_leader);
   v("uid", caller.uid);
   v("root", caller.root);
+  v.added("cgroups", caller.cgroups);
 }
 
 template <class V>
@@ -132,6 +133,14 @@ void fields(V& v, Seen<V, Process>& process) {
   v("stuck_in", process.stuck_in);
   v("login_uid", process.login_uid);
   v.added("login_user", process.login_user);
+  v.added("pinned_memory", process.pinned_memory);
+}
+
+template <class V>
+void fields(V& v, Seen<V, FrozenGroup>& group) {
+  v("path", group.path);
+  v("freezer", group.freezer);
+  v("members", group.members);
 }
 
 template <class V>
@@ -221,6 +230,7 @@ void fields(V& v, Seen<V, Snapshot>& snapshot) {
   v("jobs", snapshot.jobs);
   v.added("mps_daemons", snapshot.mps_daemons);
   v("shells", snapshot.shells);
+  v.added("frozen", snapshot.frozen);
   v("visibility", snapshot.visibility);
 }
 
@@ -234,14 +244,14 @@ constexpr bool has_size() {
 }
 static_assert(has_size<ProcessKey, 32>());
 static_assert(has_size<Host, 112>());
-static_assert(has_size<Caller, 72>());
+static_assert(has_size<Caller, 96>());
 static_assert(has_size<Driver, 104>());
 static_assert(has_size<DeviceNode, 80>());
 static_assert(has_size<GpuMemory, 64>());
 static_assert(has_size<Gpu, 224>());
 static_assert(has_size<DriverCharge, 72>());
 static_assert(has_size<PipeEnd, 80>());
-static_assert(has_size<Process, 472>());
+static_assert(has_size<Process, 488>());
 static_assert(has_size<Reference, 56>());
 static_assert(has_size<HiddenReference, 48>());
 static_assert(has_size<ServiceUnit, 152>());
@@ -251,7 +261,8 @@ static_assert(has_size<MpsServer, 32>());
 static_assert(has_size<MpsDaemon, 136>());
 static_assert(has_size<BlindSpot, 64>());
 static_assert(has_size<Visibility, 32>());
-static_assert(has_size<Snapshot, 624>());
+static_assert(has_size<Snapshot, 672>());
+static_assert(has_size<FrozenGroup, 72>());
 #endif
 
 }  // namespace vacate::json

@@ -61,7 +61,9 @@ Judgement judge_unseen(const ReleaseView& view, const Policy& policy) {
 /// Nobody holds it, everything was visible, and the figure is above the floor: late, or held by no process at all.
 Judgement judge_residue(const ReleaseView& view, const Policy& policy) {
   if (view.since_release.has_value() && *view.since_release < policy.recent_release)
-    return not_yet(GpuVerdict::releasing, "the last holder ended less than 30 s ago");
+    return not_yet(GpuVerdict::releasing,
+                   fmt::format("the last holder ended less than {} s ago",
+                               std::chrono::ceil<std::chrono::seconds>(policy.recent_release).count()));
   if (view.since_fall < policy.held_by_nobody_after) {
     if (view.has_fallen || view.touched)
       return not_yet(GpuVerdict::releasing, "the figure still fell within the last 10 s");

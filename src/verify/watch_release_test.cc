@@ -23,12 +23,13 @@ Process process_of(pid_t pid, pid_t ppid) {
   return process;
 }
 
-Sighting sighting(std::uint64_t used, const std::vector<pid_t>& holders, std::uint64_t charged) {
+Sighting sighting(std::uint64_t used, const std::vector<pid_t>& holders, std::uint64_t charged,
+                  const Reading<bool>& persistence = true) {
   Sighting result;
   Gpu gpu;
   gpu.uuid = "GPU-1";
   gpu.memory.used = mebibytes(used);
-  gpu.persistence = true;
+  gpu.persistence = persistence;
   result.snapshot.driver.state = DriverState::ok;
   result.snapshot.gpus.push_back(gpu);
   GpuAccount account;
@@ -85,11 +86,14 @@ class WatchTest : public ::testing::Test {
   int samples_ = 0;
   int looks_ = 0;
   int reopened_ = 0;
+  Reading<bool> persistence_ = true;
+  std::optional<std::uint64_t> used_without_us_;  ///< once our own driver child has gone
 
  private:
   Sighting now() {
     const auto& moment = moments_[std::min(moments_.size() - 1, static_cast<std::size_t>(samples_))];
-    return sighting(moment.used, moment.holders, moment.charged);
+    const auto used = reopened_ > 0 && used_without_us_ ? *used_without_us_ : moment.used;
+    return sighting(used, moment.holders, moment.charged, persistence_);
   }
   Watched run(std::chrono::milliseconds limit) {
     WatchTools tools;
@@ -159,6 +163,31 @@ TEST_F(WatchTest, WhatNobodyReleasesIsHeldByNobody) {
   EXPECT_EQ(watched.end, Watched::End::settled);
   EXPECT_EQ(watched.releases.at(0).outcome.verdict, GpuVerdict::held_by_nobody);
   EXPECT_GE(watched.releases.at(0).outcome.seconds, 0.29);  // not within `recent_release`
+}
+
+// With persistence off our own handle may be all that keeps the device, and what is on it, up (facts.md 2.4).
+TEST_F(WatchTest, WhatGoesWithOurOwnDriverChildIsHeldByUsAndNotByNobody) {
+  used_without_us_ = 4;
+  for (const auto& persistence : {Reading<bool>(false), Reading<bool>(Unknown::not_supported)}) {
+    persistence_ = persistence;
+    reopened_ = 0;
+    const auto watched = watch({{60004, {}, 0}});
+    EXPECT_EQ(watched.releases.at(0).outcome.verdict, GpuVerdict::released);
+    EXPECT_EQ(watched.releases.at(0).outcome.after.value(), mebibytes(4));
+    EXPECT_EQ(reopened_, 1);
+  }
+}
+
+TEST_F(WatchTest, WhatStaysWithoutOurDriverChildIsHeldByNobody) {
+  persistence_ = false;
+  EXPECT_EQ(watch({{60004, {}, 0}}).releases.at(0).outcome.verdict, GpuVerdict::held_by_nobody);
+  EXPECT_EQ(reopened_, 1);
+}
+
+TEST_F(WatchTest, WithPersistenceOnOurDriverChildMayStay) {
+  used_without_us_ = 4;
+  EXPECT_EQ(watch({{60004, {}, 0}}).releases.at(0).outcome.verdict, GpuVerdict::held_by_nobody);
+  EXPECT_EQ(reopened_, 0);
 }
 
 TEST_F(WatchTest, UntouchedGpusSettleAtOnce) {
