@@ -5,7 +5,7 @@
 // What wakes it: the end of anybody in the way (their process descriptors), else the driver's figures at growing
 // distances. A sample decides nothing: where it differs from the last look in who is charged or in what would be
 // concluded, the machine is looked at again, and only looks count. So an hour in which nothing changes costs some
-// hundreds of small questions to the driver and 30 looks.
+// hundred and eighty small questions to the driver and 12 looks.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ namespace vacate {
 /// From one sample of the driver to the next after an end or a change; each time half as long again.
 inline constexpr std::chrono::milliseconds kFirstDistance{50};
 /// The longest: how late a change without an end (a server that gives memory back, a booting driver) is seen at most.
-inline constexpr std::chrono::milliseconds kLongestDistance{5000};
+inline constexpr std::chrono::milliseconds kLongestDistance{20'000};
 /// A look at least so often, for what neither descriptors nor the driver's list would show.
-inline constexpr std::chrono::milliseconds kLookAtLeast{120'000};
+inline constexpr std::chrono::milliseconds kLookAtLeast{300'000};
 /// Looks take at most one part in so many of the time, however often things change.
 inline constexpr int kShareOfLooks = 20;
 

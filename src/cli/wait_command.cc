@@ -61,7 +61,7 @@ class Teller final : public WaitObserver {
 
  private:
   /// A start may take this long from now, and that is said again long before: a driver that does not answer keeps a
-  /// sample for 5 s, and samples are up to 5 s apart.
+  /// sample for 5 s, and samples are up to 20 s apart.
   static constexpr milliseconds kExtension{60'000};
   static constexpr milliseconds kRepeat{15'000};
 

@@ -280,9 +280,9 @@ Result<std::vector<Figure>> measure_status() {
 }
 
 /// CPU of a wait of an hour in which nothing changes, from two shorter ones: what the second 50 s of a minute cost goes
-/// on for the hour, and the machine is looked at anew every two minutes, each time for no more than a whole status.
+/// on for the hour, and the machine is looked at anew every five minutes, each time for no more than a whole status.
 Result<void> sample_wait(Handover& handover) {
-  static constexpr double kHour = 3600, kShort = 10, kLong = 60, kBetweenLooks = 120;
+  static constexpr double kHour = 3600, kShort = 10, kLong = 60, kBetweenLooks = 300;
   const auto wait = [](double seconds) {
     return run_and_measure({"/usr/local/bin/vacate", "wait", "--used-below", "1B", "--timeout",
                             fmt::format("{:.0f}s", seconds), "--quiet"},
