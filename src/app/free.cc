@@ -179,6 +179,16 @@ std::vector<StepResult> telling(std::vector<StepResult> results, const std::vect
   return results;
 }
 
+/// It was not signalled, or not to the end, because it called exec; what it holds it kept across that.
+bool holds_as_another_program(const Outcome& outcome, const Attribution& now) {
+  return std::any_of(outcome.results.begin(), outcome.results.end(), [&](const StepResult& result) {
+    const auto* holder = result.status == StepStatus::identity_changed ? now.find(result.pid) : nullptr;
+    return holder != nullptr &&
+           std::any_of(outcome.plan.steps.begin(), outcome.plan.steps.end(),
+                       [&](const Step& step) { return step.n == result.n && is_same_process(step.key, holder->key); });
+  });
+}
+
 bool is_unreadable(const std::vector<Release>& releases) {
   return std::any_of(releases.begin(), releases.end(),
                      [](const Release& release) { return release.proof == Proof::unreadable; });
@@ -354,7 +364,8 @@ void Conduct::conclude(std::vector<Release> releases) {
   explain_survivors(outcome_.results, outcome_.plan, last_.snapshot);
   name_late_kills(outcome_, prepared_.request);
   name_replacements();
-  const bool left = !replacements_.empty() || (!interrupted_ && next_round(last_).ends_anybody());
+  const bool left = holds_as_another_program(outcome_, last_.attribution) || !replacements_.empty() ||
+                    (!interrupted_ && next_round(last_).ends_anybody());
   outcome_.verdict = judge_command(telling(outcome_.results, prepared_.aside), releases,
                                    left ? Remaining::somebody : Remaining::nobody);
   if (outcome_.verdict == Verdict::nothing_to_do && may_have_missed_all(last_.snapshot, prepared_.request.selection))

@@ -63,6 +63,14 @@ StepStatus status_of(ErrorCode code) noexcept {
   return code == ErrorCode::denied ? StepStatus::denied : StepStatus::refused;
 }
 
+/// Whoever is ended was judged by its program too: one that is another since then was not (refused). Between the look
+/// and the signal nothing but the call itself passes.
+Result<void> send_unless_changed(const ProcessRef& process, int signal) {
+  if (process.runs_another_program())
+    return Error{ErrorCode::refused, "it runs another program than the one that was judged"};
+  return process.send_signal(signal);
+}
+
 /// One run over one plan.
 class Run {
  public:
@@ -203,13 +211,15 @@ void Run::send(Target& target, int signal, std::string_view name) {
   const Step& step = *target.step;
   const IntendedAction action{Deed::signal, plan_.id,          step.n,     step.key,
                               {},           std::string(name), step.title, step.because};
-  const auto sent = recorded(log_, action, [&] { return target.process->send_signal(signal); });
+  const auto sent = recorded(log_, action, [&] { return send_unless_changed(*target.process, signal); });
   if (sent) {
     if (target.result.signals.empty()) target.since = Clock::now();
     target.result.signals.emplace_back(name);
     return;
   }
-  if (sent.error().code == ErrorCode::gone)
+  if (sent.error().code == ErrorCode::refused)
+    settle(target, StepStatus::identity_changed, sent.error().message);
+  else if (sent.error().code == ErrorCode::gone)
     settle(target, target.result.signals.empty() ? StepStatus::already_gone : StepStatus::gone);
   else
     settle(target, sent.error().code == ErrorCode::denied ? StepStatus::denied : StepStatus::skipped,

@@ -14,6 +14,12 @@
 
 namespace vacate {
 
+/// The program that a process runs: exec gives it another file, or the same one with another stack.
+struct ProgramImage {
+  std::uint64_t device = 0, inode = 0;  ///< of the executable; 0 where it cannot be read
+  std::uint64_t stack_start = 0;        ///< 0 where it cannot be read
+};
+
 class ProcessRef {
  public:
   /// Opens `pid`, reads its start time, proves it alive afterwards. gone: no such process, or it ended meanwhile;
@@ -30,6 +36,9 @@ class ProcessRef {
   [[nodiscard]] bool exited() const noexcept;
   /// Was alive after everything read of it so far: call after reading /proc. gone otherwise.
   [[nodiscard]] Result<void> prove_alive() const;
+  /// It has called execve(2) since it was opened: what was found out about its program is about another one. False for
+  /// one whose program is gone because it is on its way out, and where neither then nor now it could be read.
+  [[nodiscard]] bool runs_another_program() const;
   /// Sends `signal` to exactly this process. gone: it has ended.
   [[nodiscard]] Result<void> send_signal(int signal) const;
 
@@ -37,6 +46,7 @@ class ProcessRef {
   ProcessRef(UniqueFd pidfd, ProcessKey key) noexcept : pidfd_(std::move(pidfd)), key_(key) {}
   UniqueFd pidfd_;
   ProcessKey key_;
+  ProgramImage image_;
 };
 
 /// One pidfd a candidate, opened before anything is decided on it. Move-only.
