@@ -94,12 +94,12 @@ class Meddler final : public ExecutionObserver {
   std::function<void()> once_;
 };
 
-struct Run {
+struct Recycling {
   PinSet pins;
   Plan plan;
   Snapshot seen;
 
-  explicit Run(ProcessKey key) {
+  explicit Recycling(ProcessKey key) {
     Step step;
     step.n = 1;
     step.key = key;
@@ -131,7 +131,7 @@ void recycle_to_another_key(const ProcessKey& seen) {
 TEST(PidRecycling, BetweenTheSightAndThePin) {
   in_pid_namespace([] {
     start(Manner::obeys);
-    Run run(key_of_number());
+    Recycling run(key_of_number());
     recycle_to_another_key(run.plan.steps[0].key);
     ASSERT_TRUE(run.pins.pin(kNumber));
     const auto result = run.execute();
@@ -144,7 +144,7 @@ TEST(PidRecycling, BetweenTheSightAndThePin) {
 TEST(PidRecycling, BetweenThePlanAndAnExecutorWithoutPins) {
   in_pid_namespace([] {
     start(Manner::obeys);
-    Run run(key_of_number());
+    Recycling run(key_of_number());
     recycle_to_another_key(run.plan.steps[0].key);
     const auto result = run.execute();
     EXPECT_EQ(result.status, StepStatus::identity_changed);
@@ -156,7 +156,7 @@ TEST(PidRecycling, BetweenThePlanAndAnExecutorWithoutPins) {
 TEST(PidRecycling, BetweenThePinAndTheProof) {
   in_pid_namespace([] {
     start(Manner::obeys);
-    Run run(key_of_number());
+    Recycling run(key_of_number());
     ASSERT_TRUE(run.pins.pin(kNumber));
     recycle();
     const auto* pinned = run.pins.find(run.plan.steps[0].key);
@@ -171,7 +171,7 @@ TEST(PidRecycling, BetweenThePinAndTheProof) {
 TEST(PidRecycling, BetweenTheProofAndTheFirstSignal) {
   in_pid_namespace([] {
     start(Manner::obeys);
-    Run run(key_of_number());
+    Recycling run(key_of_number());
     ASSERT_TRUE(run.pins.pin(kNumber));
     recycle();
     const auto result = run.execute();
@@ -184,7 +184,7 @@ TEST(PidRecycling, BetweenTheProofAndTheFirstSignal) {
 TEST(PidRecycling, BetweenTermAndKill) {
   in_pid_namespace([] {
     start(Manner::ignores);
-    Run run(key_of_number());
+    Recycling run(key_of_number());
     ASSERT_TRUE(run.pins.pin(kNumber));
     const auto result = run.execute(recycle);
     EXPECT_EQ(result.status, StepStatus::gone);

@@ -282,7 +282,7 @@ TEST(FreeJson, HasTheKeysOfTheContractInOrder) {
                                                   "rounds", "seconds", "visibility", "record"}));
   EXPECT_EQ(keys(json["plan"]["steps"][0]),
             (std::vector<std::string>{"n", "action", "key", "pid", "unit", "path", "signal", "because", "rule", "ask",
-                                      "title", "gpus", "mps_server", "term_only", "grace", "pidfd_inode"}));
+                                      "title", "gpus", "mps_server", "term_only", "thaw", "grace", "pidfd_inode"}));
   EXPECT_EQ(keys(json["results"][0]), (std::vector<std::string>{"n", "pid", "result", "signals", "seconds", "detail"}));
   EXPECT_EQ(keys(json["gpus"][0]),
             (std::vector<std::string>{"index", "uuid", "before", "after", "baseline", "baseline_unknown", "verdict",

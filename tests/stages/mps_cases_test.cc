@@ -101,7 +101,9 @@ TEST_F(Mps, EvenIsObeyedOnlyWhereNoServerIsLeft) {
 }
 
 TEST_F(Mps, ServerAndDaemonStayProtected) {
-  const auto plan = stages_of_both().plan(with_scope(Scope::all));
+  auto request = with_scope(Scope::all);
+  request.selection.users = {0, 1000};
+  const auto plan = stages_of_both().plan(request);
   EXPECT_EQ(step_of(plan, m.pid_of("server")).action, Action::refuse);
   EXPECT_EQ(step_of(plan, m.pid_of("orphan")).action, Action::terminate_client);
   EXPECT_EQ(step_of(plan, m.pid_of("alices")).action, Action::terminate_client);
