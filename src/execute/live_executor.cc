@@ -81,6 +81,8 @@ class Run {
   [[nodiscard]] ExecutionProgress progress() const;
   /// What has to come before any signal.
   void end_mps_clients(Deadline deadline, int wake);
+  /// After that: a server whose client could not be ended stays with it.
+  void spare_mps_servers();
   void send_what_is_due();
   void collect_exits();
   /// Until a process ends, a signal is due, or the caller is to stop. False: it is to stop.
@@ -279,6 +281,25 @@ void Run::end_mps_clients(Deadline deadline, int wake) {
   }
 }
 
+/// A server goes after its clients, never before them (facts.md 1.8), and nobody else by the stop that would end it.
+void Run::spare_mps_servers() {
+  for (const auto& client : targets_) {
+    const bool is_left = client.step->action == Action::terminate_client && client.settled &&
+                         client.process != nullptr && !client.process->exited();
+    if (!is_left) continue;
+    const auto server = std::find_if(targets_.begin(), targets_.end(), [&](const Target& each) {
+      return !each.settled && each.result.pid == client.step->mps_server;
+    });
+    if (server == targets_.end()) continue;
+    const auto unit = server->step->unit;
+    const auto why =
+        fmt::format("process {} is a client of MPS still, whom its end would leave undefined", client.result.pid);
+    settle(*server, StepStatus::refused, why);
+    for (auto& other : targets_)
+      if (unit && other.step->unit == unit && !other.settled) settle(other, StepStatus::refused, why);
+  }
+}
+
 /// Copies that fork again as soon as one of them ends and leaves room under a limit of processes would outlast any
 /// number of kills in turn: none of them runs any more when the first is killed. Safer than cgroup.kill, which ends
 /// whoever is in the group at that moment, known or not.
@@ -405,6 +426,7 @@ std::vector<StepResult> Run::finish(std::string_view why) {
 std::vector<StepResult> LiveExecutor::execute(const Plan& plan, const Snapshot& seen, Deadline deadline) {
   Run run(plan, seen, pins_, rules_, log_, bus_socket_);
   run.end_mps_clients(deadline, wake_);
+  run.spare_mps_servers();
   for (;;) {
     run.collect_exits();
     if (is_readable(wake_)) return run.finish("interrupted");

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "plan/assemble.h"
+#include "plan/mps.h"
 
 namespace vacate {
 namespace {
@@ -60,6 +61,7 @@ class Agreeing {
     if (newcomers == Newcomers::named)
       for (const auto& step : fresh_.steps)
         if (!is_common(step)) add_unreviewed(step);
+    agreement_.plan = spare_mps_servers(std::move(agreement_.plan), snapshot_);
     agreement_.plan.id = plan_id(agreement_.plan);
     return std::move(agreement_);
   }

@@ -101,6 +101,9 @@ Plan assemble(const Snapshot& snapshot, const Kinship& kinship, const Selector& 
   for (const auto& [pid, choice] : decisions.choices) {
     if (choice.refusal) plan.steps.push_back(assembler.refusal_step(pid, *choice.refusal));
   }
+  plan = spare_mps_servers(std::move(plan), snapshot);
+  std::stable_partition(plan.steps.begin(), plan.steps.end(),
+                        [](const Step& step) { return step.action != Action::refuse; });
   for (std::size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].n = static_cast<unsigned>(i + 1);
   plan.id = plan_id(plan);
   return plan;

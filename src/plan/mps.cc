@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "plan/wording.h"
+
 namespace vacate {
 namespace {
 
@@ -24,6 +26,45 @@ const MpsDaemon* daemon_of_server(const Snapshot& snapshot, pid_t server) {
       if (known.pid == server) return &daemon;
   }
   return nullptr;
+}
+
+bool is_server(const Snapshot& snapshot, pid_t pid) {
+  const auto* process = snapshot.find(pid);
+  const bool is_called_so = process != nullptr && process->exe.known() && process->exe->ends_with(kServer);
+  return is_called_so || daemon_of_server(snapshot, pid) != nullptr;
+}
+
+/// Who is a client of any server by the word of the driver, or of this one by that of its daemon; sorted.
+std::vector<pid_t> living_clients(const Snapshot& snapshot, pid_t server) {
+  std::vector<pid_t> clients;
+  for (const auto& row : snapshot.charges)
+    if (std::find(row.kinds.begin(), row.kinds.end(), ContextKind::mps) != row.kinds.end()) clients.push_back(row.pid);
+  if (const auto* daemon = daemon_of_server(snapshot, server)) {
+    for (const auto& known : daemon->servers)
+      if (known.pid == server) clients.insert(clients.end(), known.clients.begin(), known.clients.end());
+  }
+  std::erase_if(clients, [&](pid_t pid) {
+    const auto* client = snapshot.find(pid);
+    return pid == server || client == nullptr || is_gone(*client);
+  });
+  std::sort(clients.begin(), clients.end());
+  clients.erase(std::unique(clients.begin(), clients.end()), clients.end());
+  return clients;
+}
+
+std::string clients_first(const std::vector<pid_t>& left) {
+  return fmt::format("its clients would be left undefined, end them first or with it: {}", list_of(left));
+}
+
+void refuse(Step& step, const std::string& why) {
+  step.action = Action::refuse;
+  step.rule = "mps";
+  step.ask = Ask::at_once;
+  step.terms = {};
+  step.mps_server = 0;
+  step.unit.reset();
+  step.thaw.reset();
+  step.because.insert(step.because.begin(), why);
 }
 
 }  // namespace
@@ -75,6 +116,26 @@ std::vector<pid_t> clients_left_by(const Snapshot& snapshot, const Process& serv
   std::sort(left.begin(), left.end());
   left.erase(std::unique(left.begin(), left.end()), left.end());
   return left;
+}
+
+Plan spare_mps_servers(Plan plan, const Snapshot& snapshot) {
+  const auto is_ended = [&](pid_t pid) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [&](const Step& step) { return step.key.pid == pid && is_ending(step.action) && !step.unit; });
+  };
+  for (auto& server : plan.steps) {
+    if (!is_ending(server.action) || !is_server(snapshot, server.key.pid)) continue;
+    auto left = living_clients(snapshot, server.key.pid);
+    std::erase_if(left, is_ended);
+    if (left.empty()) continue;
+    const auto why = clients_first(left);
+    const auto unit = server.unit ? server.unit->name : "";
+    refuse(server, why);
+    for (auto& other : plan.steps)
+      if (other.unit && other.unit->name == unit)
+        refuse(other, fmt::format("a stop of {} would end process {}, a server of MPS: {}", unit, server.key.pid, why));
+  }
+  return plan;
 }
 
 std::string mps_sentence(const Snapshot& snapshot, pid_t server) {

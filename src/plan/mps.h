@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/plan.h"
 #include "model/policy.h"
 #include "model/snapshot.h"
 #include "plan/kinship.h"
@@ -27,6 +28,11 @@ namespace vacate {
 /// whoever is no server (facts.md 1.8: clients first).
 [[nodiscard]] std::vector<pid_t> clients_left_by(const Snapshot& snapshot, const Process& server,
                                                  const FreeRequest& request);
+
+/// `plan` with every end of a server refused of whom a living client is not ended by it too, whatever the reason:
+/// refused itself, left out by a selector, or unknown to a plan that was reviewed. What ends with such a server by one
+/// stop of a service is refused with it. Steps keep their places and numbers; the id is the caller's.
+[[nodiscard]] Plan spare_mps_servers(Plan plan, const Snapshot& snapshot);
 
 /// What the daemon will do, for a plan.
 [[nodiscard]] std::string mps_sentence(const Snapshot& snapshot, pid_t server);
