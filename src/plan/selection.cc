@@ -62,6 +62,7 @@ std::optional<Theirs> whose_else(const Process* process, const Snapshot& snapsho
       return Theirs{"it is in container " + printable(*theirs, kLongest),
                     "--container " + printable(*theirs, kLongest) + ", or "};
   if (mine.container && !origin.container) return Theirs{"it is outside of the caller's container", ""};
+  if (other(origin.pod, mine.pod)) return Theirs{"it is in pod " + printable(*origin.pod, kLongest), ""};
   if (other(origin.job, mine.job))
     return Theirs{"it is part of batch job " + printable(*origin.job, kLongest),
                   "--job " + printable(*origin.job, kLongest) + ", or "};

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "model/origin.h"
 
 namespace vacate {
@@ -71,6 +72,10 @@ class Stop {
       if (!is_inside(pid)) continue;
       if (auto reason = find_objection(pid, member)) return reason;
     }
+    for (const auto& process : snapshot_.processes) {
+      if (!is_inside(process.key.pid) || decisions_.ends(process.key.pid)) continue;
+      if (auto reason = find_others_work(process)) return reason;
+    }
     for (const auto& holder : attribution_.holders) {
       const auto* process = snapshot_.find(holder.key.pid);
       if (process == nullptr || process->cgroup.empty())
@@ -93,6 +98,26 @@ class Stop {
     if (member.holder->pins_memory() || is_obstacle || !selector_.is_within(pid))
       return fmt::format("that would end process {} too, which holds a GPU and is not meant", pid);
     return std::nullopt;
+  }
+
+  // Who holds nothing is in no plan, and is a part of the service: its helpers, whatever they are called. Not so where
+  // somebody is at work at a terminal that is not the main process's, or as a user of whom nobody is ended.
+  Reason find_others_work(const Process& process) const {
+    const auto* main = snapshot_.find(target_.main.pid);
+    if (process.tty != 0 && (main == nullptr || process.tty != main->tty))
+      return fmt::format("that would end process {} too, which is at work at a terminal", process.key.pid);
+    if (!process.uid.known())
+      return fmt::format("whose process {}, which it would end too, is unknown", process.key.pid);
+    if (*process.uid == 0 || is_user_of_service(*process.uid)) return std::nullopt;
+    const auto user = process.user.empty() ? std::to_string(*process.uid) : printable(process.user, 64);
+    return fmt::format("that would end process {} of user {} too", process.key.pid, user);
+  }
+
+  bool is_user_of_service(uid_t uid) const {
+    return std::any_of(snapshot_.processes.begin(), snapshot_.processes.end(), [&](const Process& each) {
+      const bool counts = each.key == target_.main || (decisions_.ends(each.key.pid) && is_inside(each.key.pid));
+      return counts && each.uid.known() && *each.uid == uid;
+    });
   }
 
   void refuse(const std::vector<pid_t>& wanted, const std::string& reason) {

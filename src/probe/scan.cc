@@ -13,7 +13,9 @@
 #include <tuple>
 
 #include "gpu/device_nodes.h"
+#include "model/origin.h"
 #include "os/host.h"
+#include "os/proc_parse.h"
 #include "os/system_calls.h"
 #include "probe/clients.h"
 #include "probe/details.h"
@@ -32,6 +34,8 @@
 
 namespace vacate {
 namespace {
+
+bool may_restart(const ServiceUnit& unit) { return !unit.restart.empty() && unit.restart != "no"; }
 
 double now_in_seconds() noexcept {
   timespec now{};
@@ -92,6 +96,7 @@ class Scanner {
   void drop(const std::set<pid_t>& gone);
   void read_relations();
   void read_main_processes();
+  void read_members_of_services();
   void read_self();
   void note_hidden();
   void finish();
@@ -306,8 +311,10 @@ void Scanner::read_relations() {
   note_hidden();
   supervision.finish(processes(), scan_.snapshot);
   read_main_processes();
+  read_members_of_services();
   ask_mps_daemons(root_, processes(), scan_.snapshot);
   read_self();
+  scan_.snapshot.frozen = read_frozen_groups(root_, processes());
 }
 
 /// Of which container and job the caller is, and as whom he logged in: his own work is told from that of others.
@@ -316,7 +323,6 @@ void Scanner::read_self() {
   if (self == nullptr || self->detailed) return;
   DetailReader reader(root_, Users::read());
   (void)reader.read(*self);
-  scan_.snapshot.frozen = read_frozen_groups(root_, processes());
 }
 
 /// Main processes of services are often no relatives of what a former one left over: whether they are in the control
@@ -328,6 +334,22 @@ void Scanner::read_main_processes() {
     if (main == nullptr || main->detailed || is_gone(*main)) continue;
     if (!reader) reader.emplace(root_, Users::read());
     (void)reader->read(*main);  // gone meanwhile: it stays as it was, and no unit is its
+  }
+}
+
+/// Whoever else would end by a stop of a service that starts its process again: whose it is decides whether that stops.
+void Scanner::read_members_of_services() {
+  const auto& units = scan_.snapshot.services.units;
+  if (std::none_of(units.begin(), units.end(), [](const ServiceUnit& unit) { return may_restart(unit); })) return;
+  DetailReader reader(root_, Users::read());
+  for (auto& process : processes()) {
+    if (process.detailed || is_gone(process)) continue;
+    const auto directory = root_.open(process.key.pid);
+    const auto text = directory ? directory->read("cgroup", 65536) : Result<std::string>(directory.error());
+    const auto service = text ? parse_origin(parse_cgroup(*text)).service : std::nullopt;
+    const auto is_its = [&](const ServiceUnit& unit) { return may_restart(unit) && unit.name == service; };
+    if (!service || std::none_of(units.begin(), units.end(), is_its)) continue;
+    (void)reader.read(process);
   }
 }
 

@@ -223,5 +223,22 @@ TEST_F(Frozen, AGroupThatCannotBeSeenIsOfTheVersionThatItsStateTells) {
   EXPECT_EQ(refused(Stages(snapshot).plan()), pids(m, {"worker"}));
 }
 
+TEST_F(UnitStops, WhoHoldsNothingAndIsAnotherUsersSparesTheService) {
+  m.actor("guest", {.parent = "init", .uid = 1000});
+  m.process("guest").cgroup = std::string(kGroup) + "/sub";
+  EXPECT_THAT(refusal(scan(), all()), HasSubstr("of user "));
+  m.process("guest").uid = Unknown::no_permission;
+  EXPECT_THAT(refusal(scan(), all()), HasSubstr("is unknown"));
+  m.process("guest").uid = 0U;
+  EXPECT_TRUE(Stages(scan()).plan(all()).has_action(Action::stop_unit));
+}
+
+TEST_F(UnitStops, WhoIsAtWorkAtATerminalSparesTheService) {
+  m.actor("editor", {.parent = "init"});
+  m.process("editor").cgroup = kGroup;
+  m.process("editor").tty = 34816;
+  EXPECT_THAT(refusal(scan(), all()), HasSubstr("at work at a terminal"));
+}
+
 }  // namespace
 }  // namespace vacate::testing
