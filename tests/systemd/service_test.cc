@@ -79,6 +79,7 @@ class Story {
     found["stopped"] = start_and_stop();
     found["killed"] = start_and_kill();
     found["restarts"] = restart_often();
+    found["swept"] = sweep_after_stop();
     found["waited"] = wait_for_tenant();
     found["log"] = container_.run_as_service({"vacate", "log", "--json"});
     found["journal"] = container_.run({"journalctl", "--no-pager", "-t", "vacate", "-o", "short-monotonic"});
@@ -130,6 +131,28 @@ class Story {
     return found;
   }
 
+  /// Where systemd itself leaves the workers alone, the drop-in's clean-up ends them, and that is on record.
+  json sweep_after_stop() {
+    json found;
+    override_unit("KillMode=process\\nRestart=no");
+    found["start"] = container_.run({"systemctl", "start", "llm.service"});
+    found["used"] = container_.wait_for_use(kServerMib);
+    container_.run({"systemctl", "kill", "--kill-whom=main", "--signal=KILL", "llm.service"});
+    found["state"] = container_.wait_for("llm.service", "ActiveState", "failed");
+    found["used_after"] = container_.wait_for_use(0);
+    found["processes"] = processes();
+    found["log"] = container_.run_as_service({"vacate", "log", "--json"});
+    found["journal"] = container_.run({"journalctl", "--no-pager", "-u", "llm.service", "-o", "short-monotonic"});
+    container_.run({"systemctl", "reset-failed", "llm.service"});
+    return found;
+  }
+
+  /// Lines of a [Service] section, joined by \\n, on top of everything else.
+  void override_unit(const std::string& lines) {
+    container_.run({"sh", "-c", "printf '[Service]\\n" + lines + "\\n' >/etc/systemd/system/llm.service.d/zz.conf"});
+    container_.run({"systemctl", "daemon-reload"});
+  }
+
   json restart_often() {
     json found = json::array();
     container_.run({"systemctl", "start", "llm.service"});
@@ -147,9 +170,7 @@ class Story {
   json wait_for_tenant() {
     json found;
     // Shorter than the wait: what is waited for has to come through EXTEND_TIMEOUT_USEC.
-    container_.run(
-        {"sh", "-c", "printf '[Service]\\nTimeoutStartSec=4s\\n' >/etc/systemd/system/llm.service.d/zz.conf"});
-    container_.run({"systemctl", "daemon-reload"});
+    override_unit("TimeoutStartSec=4s");
     found["tenant"] = container_.run({"systemctl", "start", "tenant.service"});
     found["used"] = container_.wait_for_use(kServerMib);
     container_.run({"systemctl", "start", "--no-block", "llm.service"});
@@ -269,6 +290,17 @@ TEST_F(ServiceTest, TenRestartsEachFindFreeGpus) {
     EXPECT_EQ(turns[turn]["workers"], kGpus) << "turn " << turn;
   }
   EXPECT_EQ(turns[kRestarts]["used"], all(0));
+}
+
+TEST_F(ServiceTest, WhatSystemdLeavesTheDropInSweepsAndRecords) {
+  const json& story = found_["swept"];
+  EXPECT_EQ(story["used"], all(kServerMib)) << story.dump(2);
+  EXPECT_EQ(story["state"], "failed");
+  EXPECT_EQ(story["used_after"], all(0)) << story["journal"]["out"].get<std::string>();
+  EXPECT_EQ(story["processes"], "");
+  const json log = json::parse(story["log"]["out"].get<std::string>(), nullptr, false);
+  ASSERT_TRUE(log.is_object()) << story["log"].dump(2);
+  EXPECT_GE(log["actions"].size(), kGpus) << log.dump(2);
 }
 
 TEST_F(ServiceTest, AStartWaitsForATenantLongerThanItsTimeout) {
