@@ -9,7 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,13 +68,39 @@ Description=somebody else's work
 ExecStart=/usr/local/bin/gpu-server 2
 )";
 
+/// The commands of the README's section "A systemd service", without sudo, which a minimal system lacks, and comments.
+std::vector<std::string> commands_of_readme() {
+  const std::string text = read_file(README);
+  const auto begin = text.find("\n## A systemd service\n");
+  if (begin == std::string::npos) return {};
+  const std::string section = text.substr(begin, text.find("\n## ", begin + 1) - begin);
+  std::vector<std::string> commands;
+  bool is_code = false;
+  for (std::size_t at = 0; at < section.size();) {
+    const auto end = std::min(section.find('\n', at), section.size());
+    std::string line = section.substr(at, end - at);
+    at = end + 1;
+    if (line.rfind("```", 0) == 0) {
+      is_code = !is_code;
+    } else if (is_code) {
+      line.resize(std::min(line.find("  "), line.size()));
+      commands.push_back(line.rfind("sudo ", 0) == 0 ? line.substr(5) : line);
+    }
+  }
+  return commands;
+}
+
+/// The machine has vacate in that place already.
+constexpr const char* kCopy = "cp build/bin/vacate /usr/local/bin/";
+
 class Story {
  public:
-  explicit Story(Container& container) : container_(container) {}
+  Story(Container& container, std::vector<std::string> readme) : container_(container), readme_(std::move(readme)) {}
 
   json tell() {
     json found;
     found["loop"] = the_loop();
+    found["readme"] = as_in_readme();
     found["dropin"] =
         container_.run_as_service({"vacate", "unit", "dropin", "llm.service", "--gpu", "0,1", "--install"});
     found["written"] = container_.run({"cat", "/etc/systemd/system/llm.service.d/vacate.conf"});
@@ -99,6 +129,20 @@ class Story {
     found["used"] = container_.wait_for_use(0);
     container_.run({"systemctl", "stop", "loop.service"});
     found["stopped"] = container_.property("loop.service", "ActiveState");
+    return found;
+  }
+
+  /// Each as a service of its own, as whoever is logged in on the container would: with its capabilities, not those of
+  /// the machine around it.
+  json as_in_readme() {
+    json found = json::array();
+    for (const auto& command : readme_) {
+      json answer = command == kCopy ? json{{"exit", 0}} : json(container_.run_as_service({"/bin/sh", "-c", command}));
+      answer["command"] = command;
+      found.push_back(std::move(answer));
+    }
+    container_.run({"systemctl", "stop", "llm.service"});
+    container_.wait_for_use(0);
     return found;
   }
 
@@ -201,9 +245,10 @@ class Story {
   }
 
   Container& container_;
+  std::vector<std::string> readme_;
 };
 
-json tell(Machine& machine) {
+json tell(Machine& machine, const std::vector<std::string>& readme) {
   const auto actors = machine.start_actors();
   if (!actors) return {{"ready", actors.error().message}};
   auto container = Container::prepare(machine, tree, beside_the_test("gpu-server"), kGpus);
@@ -215,7 +260,7 @@ json tell(Machine& machine) {
   }
   if (const auto booted = container->boot(); !booted)
     return {{"ready", booted.error().message}, {"console", container->power_off()}};
-  json found = Story(*container).tell();
+  json found = Story(*container, readme).tell();
   found["ready"] = "";
   return found;
 }
@@ -226,8 +271,9 @@ class ServiceTest : public ::testing::Test {
     const auto scenario = parse_case(kMachine, "service_test");
     ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
     const vacate::UniqueFd told(memfd_create("told", MFD_CLOEXEC));
+    const auto readme = commands_of_readme();
     const auto body = [&](Machine& machine) {
-      const std::string text = tell(machine).dump(-1, ' ', true, json::error_handler_t::replace);
+      const std::string text = tell(machine, readme).dump(-1, ' ', true, json::error_handler_t::replace);
       return write(told.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1;
     };
     const std::string library =
@@ -252,6 +298,21 @@ TEST_F(ServiceTest, TheIncidentsUnitIsFoundAndHangsAsThen) {
   EXPECT_EQ(loop["later"], "start-pre") << "it did not hang: the unit is not that of the incident";
   EXPECT_EQ(loop["used"], all(0));
   EXPECT_EQ(loop["stopped"], "failed");
+}
+
+TEST_F(ServiceTest, TheCommandsOfTheReadmeWorkAsWritten) {
+  const json& told = found_["readme"];
+  std::vector<std::string> commands;
+  for (const auto& each : told) {
+    EXPECT_EQ(each["exit"], 0) << each.dump(2);
+    commands.push_back(each["command"]);
+  }
+  EXPECT_THAT(commands, testing::ElementsAre(kCopy, "vacate unit lint llm",
+                                             "/usr/local/bin/vacate unit dropin llm --gpu 0,1 --install",
+                                             "systemctl restart llm", "systemctl status llm"));
+  ASSERT_EQ(told.size(), 5U);
+  EXPECT_THAT(told[4]["out"].get<std::string>(),
+              AllOf(HasSubstr("active (running)"), HasSubstr("free when the wait ended")));
 }
 
 TEST_F(ServiceTest, TheDropInIsInstalledAndPasses) {
