@@ -148,6 +148,7 @@ FreeReport report_of(Outcome outcome, const Sighting& last, const PreparedFree& 
       advise(last.snapshot, narrowed(last.attribution, last.snapshot, selection), {selection, prepared.policy_file});
   report.containers = advise_on_containers(prepared.before.snapshot, outcome.plan);
   report.of_selected = !selection.all_gpus || narrows_holders(selection);
+  report.scope = prepared.request.scope;
   report.notes = left_out(last, prepared.request);
   report.has_driver = last.snapshot.driver.state == DriverState::ok || !last.snapshot.nodes.empty();
   report.outcome = std::move(outcome);

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::TestMachine;
 
 Snapshot idle() { return TestMachine().snapshot(); }
@@ -106,6 +107,7 @@ TEST_F(WaitTest, AnIdleMachinePassesOnTwoLooks) {
   EXPECT_EQ(report.verdict, WaitVerdict::free);
   EXPECT_GE(report.waited, 0.02);
   EXPECT_EQ(looks_, 2);  // the first, and the one that the verdict rests on
+  EXPECT_THAT(render_wait_last_status(report), HasSubstr("GPU 0: free when the wait ended, after "));
 }
 
 TEST_F(WaitTest, OneMomentIsNotEnoughEvenWithoutATimeToHold) {
@@ -121,6 +123,13 @@ TEST_F(WaitTest, WhoeverIsInTheWayIsToldAtOnceAndAtTheDeadline) {
   EXPECT_EQ(in_the_way(report).size(), 1U);
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_THAT(told_[0], HasSubstr("GPU 0: waiting for 1000 actor"));
+  EXPECT_THAT(render_wait_last_status(report), HasSubstr(": waiting for 1000 actor"));
+  EXPECT_THAT(render_wait_outcome(report, {80, Colour::no}), Not(HasSubstr("vacate free"))) << "it is no leftover";
+}
+
+TEST_F(WaitTest, AtTheDeadlineLeftoversComeWithTheCommandThatEndsThem) {
+  request_.timeout = 200ms;
+  EXPECT_THAT(render_wait_outcome(wait({left_over()}), {80, Colour::no}), HasSubstr("vacate free --gpu 0\n"));
 }
 
 TEST_F(WaitTest, TheCountStartsAnewWhenSomebodyComesBack) {

@@ -204,8 +204,9 @@ std::vector<std::string> Standings::what_would_decide(const TopmostVerdict& verd
   if (census_->living(top.pgid) == nullptr && top.pgid > 0)
     sentences.emplace_back("the leader of its process group is gone");
   if (!census_->snapshot().visibility.all_references) {
-    sentences.emplace_back(
-        "not every process's descriptors could be read, which might prove that its owner died: run as root");
+    sentences.push_back(
+        fmt::format("not every process's descriptors could be read, which might prove that its owner died: {}",
+                    census_->snapshot().caller.root ? "'vacate doctor' says why" : "run as root"));
   } else {
     sentences.emplace_back(
         "nothing proves that its owner died; a broken pipe of its birth, a dead parent that its command line "

@@ -9,8 +9,8 @@ std::string_view unit_help() noexcept {
 
 systemd units that start and stop GPU services safely. lint finds what hurts
 them, with the line, the reason and the fix; drop-ins are read as systemd reads
-them. A FILE has a slash in it. It ends with 1 if there are errors or warnings,
-with 0 if there are none; hints count for neither
+them. A FILE has a slash in it. lint ends with 1 if there are errors or
+warnings, and with 0 if there are none, whatever the hints
 
 dropin prints a drop-in that waits for free GPUs before the start, ends after
 every stop what the service left on them, and sets the timeouts and KillMode

@@ -58,6 +58,7 @@ class Teller final : public WaitObserver {
   }
   void on_absence(milliseconds at_most) override { extend(at_most + kExtension); }
   void wipe() { lines_.wipe(); }
+  void on_end(const WaitReport& last) const { manager_.say_status(render_wait_last_status(last)); }
 
  private:
   /// A start may take this long from now, and that is said again long before: a driver that does not answer keeps a
@@ -176,6 +177,7 @@ int run_wait(const WaitOptions& options) {
   const auto report = wait_for_gpus(request, options.words.gpus, tools, policy);
   teller.wipe();
   if (!report) return complain_about(report.error());
+  teller.on_end(*report);
   for (const auto& line : report->unmatched) complain(line);
   return deliver_wait(options, *report);
 }

@@ -22,6 +22,7 @@ struct FreeReport {
   std::vector<Advice> advice;
   std::vector<std::string> notes = {};  ///< whom the request left out though it pins, a line each
   bool of_selected = false;             ///< only some holders or GPUs were asked about
+  Scope scope = Scope::leftovers;       ///< who was asked about
   bool has_driver = true;               ///< false: neither a driver nor a device node is here, so nothing can be pinned
   std::vector<Advice> containers = {};  ///< how to stop those whose members the plan ends or refuses
 };

@@ -350,14 +350,26 @@ std::string released_sentence(const Outcome& outcome) {
                      format_seconds(outcome.seconds));
 }
 
+std::string_view nobody_is(Scope scope) {
+  switch (scope) {
+    case Scope::leftovers:
+      return "is a leftover that holds GPU memory";
+    case Scope::unsure:
+      return "is, or may be, a leftover that holds GPU memory";
+    case Scope::all:
+      return "holds GPU memory of its own";
+  }
+  return "";
+}
+
 std::string verdict_sentence(const FreeReport& report) {
   const Outcome& outcome = report.outcome;
   switch (outcome.verdict) {
     case Verdict::released:
       return released_sentence(outcome);
     case Verdict::nothing_to_do:
-      return report.of_selected ? "nothing to do: none among those selected is a leftover that holds GPU memory"
-                                : "nothing to do: no process here is a leftover that holds GPU memory";
+      return fmt::format("nothing to do: {} {}", report.of_selected ? "none among those selected" : "no process here",
+                         nobody_is(report.scope));
     case Verdict::holders_remain:
       return outcome.dry_run ? "dry run: nothing was sent"
                              : "holders remain: not everything that was to be ended is gone";

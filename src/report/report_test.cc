@@ -382,6 +382,8 @@ TEST(FreeText, SaysWhatDidNotHappen) {
   EXPECT_NE(render_outcome_text(report, style).find("\nleft out: 9\n"), std::string::npos);
   report.of_selected = true;
   EXPECT_NE(render_outcome_text(report, style).find("none among those selected is a leftover"), std::string::npos);
+  report.scope = Scope::all;
+  EXPECT_NE(render_outcome_text(report, style).find("none among those selected holds GPU memory"), std::string::npos);
   report.outcome.verdict = Verdict::released;
   EXPECT_NE(render_outcome_text(report, style).find("96,615 MiB came back"), std::string::npos);
   report.outcome.gpus[0].before = report.outcome.gpus[0].after;

@@ -38,6 +38,8 @@ struct WaitReport {
 [[nodiscard]] std::vector<std::string> render_wait_lines(const WaitReport& report);
 /// One line of at most 200 bytes: "GPU 0-3: waiting for 4711 VLLM::Worker_TP0, running for 12min and 7 more".
 [[nodiscard]] std::string render_wait_status(const WaitReport& report);
+/// The same for the end of the wait. A service that was started then keeps it in its status, so it tells of the past.
+[[nodiscard]] std::string render_wait_last_status(const WaitReport& report);
 /// The last line, or lines: verdict, time, and at the deadline who is in the way.
 [[nodiscard]] std::string render_wait_outcome(const WaitReport& report, const RenderStyle& style);
 /// One JSON object and a line feed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "report/format.h"
@@ -108,6 +109,21 @@ std::string not_reaped_text(const WaitReport& report, const RenderStyle& style) 
   return text;
 }
 
+/// The command that would help where leftovers are in the way; nothing where none are.
+std::string leftovers_text(const WaitReport& report, const RenderStyle& style) {
+  std::vector<std::uint64_t> indices;
+  for (const auto& gate : report.gates) {
+    const bool any = std::any_of(gate.in_the_way.begin(), gate.in_the_way.end(), [&](pid_t pid) {
+      const auto* holder = report.attribution.find(pid);
+      return holder != nullptr && holder->standing == Standing::leftover;
+    });
+    if (any) indices.push_back(gate.index);
+  }
+  if (indices.empty()) return "";
+  return wrap(fmt::format("leftovers are in the way; to end them: vacate free --gpu {}", fmt::join(indices, ",")), 0,
+              style.width);
+}
+
 /// Whoever comes first, and how many more there are.
 std::string first_in_the_way(const WaitReport& report) {
   const auto way = in_the_way(report);
@@ -165,6 +181,15 @@ std::string render_wait_status(const WaitReport& report) {
   return printable(fmt::format("{}: {}", gpus_text(report.gates), first_in_the_way(report)), 200);
 }
 
+std::string render_wait_last_status(const WaitReport& report) {
+  const std::string waited = format_seconds(report.waited);
+  const std::string end =
+      report.verdict == WaitVerdict::free
+          ? fmt::format("free when the wait ended, after {}", waited)
+          : fmt::format("not to be had when the wait ended, after {}: {}", waited, first_in_the_way(report));
+  return printable(fmt::format("{}: {}", gpus_text(report.gates), end), 200);
+}
+
 std::string render_wait_outcome(const WaitReport& report, const RenderStyle& style) {
   const std::string waited = format_seconds(report.waited);
   const std::string wanted = condition_text(report.request.condition);
@@ -184,7 +209,7 @@ std::string render_wait_outcome(const WaitReport& report, const RenderStyle& sty
       break;
   }
   return painted(text.substr(0, text.size() - 1), Paint::bad, style) + '\n' + render_in_the_way(report, style) +
-         not_reaped_text(report, style);
+         not_reaped_text(report, style) + leftovers_text(report, style);
 }
 
 }  // namespace vacate
