@@ -122,11 +122,13 @@ void Conduct::attend(Keeper& keeper, SignalRelay& relay) {
   while (!done_) {
     std::vector<pollfd> entries = {{keeper.descriptor(), POLLIN, 0}, {relay.signals(), POLLIN, 0}};
     if (relay.witness() >= 0) entries.push_back({relay.witness(), POLLIN, 0});
+    if (keeper.changes() >= 0) entries.push_back({keeper.changes(), POLLIN, 0});
     const auto due = relay.next_due();
     Deadline until = due ? Deadline::at(*due) : Deadline::never();
     if (!ending_ && gpus_.can_be_used()) until = Deadline::earlier(until, look_at_files_);
     (void)wait_for(entries, until);
     if (!ending_ && gpus_.can_be_used() && look_at_files_.passed()) note_files(keeper.pid());
+    keeper.keep_running();
     relay.collect(keeper.pid());
     for (const auto signal : relay.take_due()) pass_on(keeper, signal);
     while (!done_) {

@@ -66,6 +66,14 @@ std::optional<RecordOutcome> read_record(FrameReader& frame) {
   return is_there ? std::optional(std::move(record)) : std::nullopt;
 }
 
+UniqueFd watch_children() noexcept {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  (void)sigprocmask(SIG_BLOCK, &set, nullptr);
+  return UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
 void send_order(int channel, KeeperOrder order, int number = 0) noexcept {
   const std::array<char, 2> bytes{static_cast<char>(order), static_cast<char>(number)};
   (void)send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);  // a keeper that is gone says so itself
@@ -125,7 +133,7 @@ Result<Keeper> Keeper::start(const CommandToRun& command, const ControlGroup* gr
   const pid_t child = fork();
   if (child < 0) return system_error("fork");
   if (child == 0) be_keeper(command, group, self, theirs.get());
-  return Keeper(child, UniqueFd(open_pidfd(child)), std::move(ours));
+  return Keeper(child, UniqueFd(open_pidfd(child)), std::move(ours), watch_children());
 }
 
 std::optional<KeeperEvent> Keeper::next_event() {
@@ -149,6 +157,14 @@ void Keeper::resume() const noexcept { send_order(channel_.get(), KeeperOrder::r
 void Keeper::end_everybody() const noexcept { send_order(channel_.get(), KeeperOrder::end); }
 void Keeper::hurry() const noexcept { send_order(channel_.get(), KeeperOrder::hurry); }
 
+void Keeper::keep_running() const noexcept {
+  signalfd_siginfo drained{};
+  while (read(changes_.get(), &drained, sizeof drained) == static_cast<ssize_t>(sizeof drained)) continue;
+  siginfo_t info{};
+  const bool is_stopped = waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid_;
+  if (is_stopped) (void)signal_pidfd(pidfd_.get(), SIGCONT);
+}
+
 void Keeper::dismiss() noexcept {
   static constexpr std::chrono::seconds kLastBreath{1};  // somebody may have stopped it
   channel_.reset();
@@ -157,11 +173,7 @@ void Keeper::dismiss() noexcept {
 }
 
 EndOfFamily end_in_place_of_keeper(const CommandToRun& command, const ControlGroup* group, ActionLog& log, int hurry) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  (void)sigprocmask(SIG_BLOCK, &set, nullptr);
-  const UniqueFd children(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  const UniqueFd children = watch_children();
   return end_descendants(
       {std::chrono::milliseconds{0}, command.grace, command.timeout, 0, group, children.get(), hurry}, log);
 }

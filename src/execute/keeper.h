@@ -68,15 +68,21 @@ class Keeper {
   void end_everybody() const noexcept;
   /// KILL now to whoever is left.
   void hurry() const noexcept;
+  /// For poll(2): readable when the keeper may have been stopped; -1: that cannot be told.
+  [[nodiscard]] int changes() const noexcept { return changes_.get(); }
+  /// Lets it run on if somebody has stopped it: it ignores what can be ignored, and without it nothing is heard of the
+  /// command any more.
+  void keep_running() const noexcept;
   /// Waits for the end of the keeper, which has said all_ended or was ended itself.
   void dismiss() noexcept;
 
  private:
-  Keeper(pid_t pid, UniqueFd pidfd, UniqueFd channel) noexcept
-      : pid_(pid), pidfd_(std::move(pidfd)), channel_(std::move(channel)) {}
+  Keeper(pid_t pid, UniqueFd pidfd, UniqueFd channel, UniqueFd changes) noexcept
+      : pid_(pid), pidfd_(std::move(pidfd)), channel_(std::move(channel)), changes_(std::move(changes)) {}
   pid_t pid_;
   UniqueFd pidfd_;
   UniqueFd channel_;
+  UniqueFd changes_;
 };
 
 /// What the keeper was ended over, done by the caller in its place: everybody is its child by now.
