@@ -362,12 +362,20 @@ std::string_view nobody_is(Scope scope) {
   return "";
 }
 
+/// Somebody would have been ended but for the plan that was reviewed: "no process here" would be wrong.
+bool is_narrowed_by_a_plan(const Outcome& outcome) {
+  return std::any_of(outcome.plan.steps.begin(), outcome.plan.steps.end(),
+                     [](const Step& step) { return step.rule == "not-reviewed"; });
+}
+
 std::string verdict_sentence(const FreeReport& report) {
   const Outcome& outcome = report.outcome;
   switch (outcome.verdict) {
     case Verdict::released:
       return released_sentence(outcome);
     case Verdict::nothing_to_do:
+      if (is_narrowed_by_a_plan(outcome))
+        return "nothing to do: nobody whom the reviewed plan ends is there to be ended";
       return fmt::format("nothing to do: {} {}", report.of_selected ? "none among those selected" : "no process here",
                          nobody_is(report.scope));
     case Verdict::holders_remain:

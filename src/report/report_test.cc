@@ -380,6 +380,9 @@ TEST(FreeText, SaysWhatDidNotHappen) {
   const RenderStyle style{80, Colour::no};
   EXPECT_NE(render_outcome_text(report, style).find("no process here is a leftover"), std::string::npos);
   EXPECT_NE(render_outcome_text(report, style).find("\nleft out: 9\n"), std::string::npos);
+  report.outcome.plan.steps[0].rule = "not-reviewed";
+  EXPECT_NE(render_outcome_text(report, style).find("nobody whom the reviewed plan ends"), std::string::npos);
+  report.outcome.plan.steps[0].rule = "";
   report.of_selected = true;
   EXPECT_NE(render_outcome_text(report, style).find("none among those selected is a leftover"), std::string::npos);
   report.scope = Scope::all;
