@@ -110,6 +110,14 @@ TEST_F(WaitTest, AnIdleMachinePassesOnTwoLooks) {
   EXPECT_THAT(render_wait_last_status(report), HasSubstr("GPU 0: free when the wait ended, after "));
 }
 
+TEST_F(WaitTest, WhatIsIgnoredIsNotCalledFree) {
+  request_.ignored_units = {"other.service"};
+  const auto report = wait({idle()});
+  EXPECT_THAT(render_wait_outcome(report, {80, Colour::no}),
+              HasSubstr("GPU 0 free but for those that were not to count"));
+  EXPECT_THAT(render_wait_last_status(report), HasSubstr("GPU 0: free but for those that were not to count when "));
+}
+
 TEST_F(WaitTest, OneMomentIsNotEnoughEvenWithoutATimeToHold) {
   request_.hold = 0ms;
   EXPECT_EQ(wait({idle()}).verdict, WaitVerdict::free);

@@ -248,18 +248,19 @@ std::string results_text(const Outcome& outcome, const RenderStyle& style) {
   std::size_t by_unit = 0;
   std::string exceptions;
   for (const auto& result : outcome.results) {
-    if (!is_as_planned(result)) {
-      exceptions += exception_line(result, step_of(outcome.plan, result.n), style);
+    const auto* planned = step_of(outcome.plan, result.n);
+    const bool was_refused = planned != nullptr && planned->action == Action::refuse;  // as one that is gone since
+    if (!is_as_planned(result) || was_refused) {
+      exceptions += exception_line(result, planned, style);
     } else if (result.signals.empty()) {
-      const auto* step = step_of(outcome.plan, result.n);
-      ++(step != nullptr && step->unit && result.status == StepStatus::gone ? by_unit : by_itself);
+      ++(planned != nullptr && planned->unit && result.status == StepStatus::gone ? by_unit : by_itself);
     } else if (result.signals.back() == "KILL") {
       ++by_kill;
     } else {
       ++by_term;
     }
-    if (is_as_planned(result) && !result.detail.empty())
-      exceptions += exception_line(result, step_of(outcome.plan, result.n), style);
+    if (is_as_planned(result) && !was_refused && !result.detail.empty())
+      exceptions += exception_line(result, planned, style);
   }
   const auto ended = by_term + by_kill + by_itself + by_unit;
   if (ended == 0) return exceptions;

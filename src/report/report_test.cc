@@ -386,6 +386,10 @@ TEST(FreeText, SaysWhatDidNotHappen) {
   report.of_selected = true;
   EXPECT_NE(render_outcome_text(report, style).find("none among those selected is a leftover"), std::string::npos);
   report.scope = Scope::all;
+  report.outcome.plan.steps = {step(1, Action::refuse, 9)};
+  report.outcome.results = {{1, 9, StepStatus::already_gone, {}, 0, "it has ended since"}};
+  EXPECT_EQ(render_outcome_text(report, style).find("ended 1 process"), std::string::npos) << "not by this run";
+  EXPECT_NE(render_outcome_text(report, style).find("it has ended since"), std::string::npos);
   EXPECT_NE(render_outcome_text(report, style).find("none among those selected holds GPU memory"), std::string::npos);
   report.outcome.verdict = Verdict::released;
   EXPECT_NE(render_outcome_text(report, style).find("96,615 MiB came back"), std::string::npos);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "report/advice.h"
 #include "report/format.h"
 #include "report/wait.h"
 
@@ -109,6 +110,13 @@ std::string not_reaped_text(const WaitReport& report, const RenderStyle& style) 
   return text;
 }
 
+/// "free", of a wait for which not everybody counted: memory of the others may be in use.
+std::string free_text(const WaitRequest& request) {
+  const bool all_count =
+      request.ignored_pids.empty() && request.ignored_units.empty() && !narrows_holders(request.selection);
+  return all_count ? "free" : "free but for those that were not to count";
+}
+
 /// The command that would help where leftovers are in the way; nothing where none are.
 std::string leftovers_text(const WaitReport& report, const RenderStyle& style) {
   std::vector<std::uint64_t> indices;
@@ -185,7 +193,7 @@ std::string render_wait_last_status(const WaitReport& report) {
   const std::string waited = format_seconds(report.waited);
   const std::string end =
       report.verdict == WaitVerdict::free
-          ? fmt::format("free when the wait ended, after {}", waited)
+          ? fmt::format("{} when the wait ended, after {}", free_text(report.request), waited)
           : fmt::format("not to be had when the wait ended, after {}: {}", waited, first_in_the_way(report));
   return printable(fmt::format("{}: {}", gpus_text(report.gates), end), 200);
 }
@@ -197,7 +205,8 @@ std::string render_wait_outcome(const WaitReport& report, const RenderStyle& sty
   switch (report.verdict) {
     case WaitVerdict::free:
       return painted(fmt::format("{} {}", gpus_text(report.gates),
-                                 report.request.condition.kind == ConditionKind::idle ? "free" : "has " + wanted),
+                                 report.request.condition.kind == ConditionKind::idle ? free_text(report.request)
+                                                                                      : "has " + wanted),
                      Paint::good, style) +
              fmt::format(", for {} now; waited {}\n", seconds_text(report.request.hold), waited);
     case WaitVerdict::timeout:
