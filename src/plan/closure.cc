@@ -37,6 +37,7 @@ std::set<pid_t> fellow_inheritors(const Attribution& attribution, pid_t pid) {
 
 bool may_join(const Holder& ended, const Holder& other, const Kinship& kinship, const Selector& selector) {
   if (selector.obstacle({&other, nullptr}) || !selector.is_within(other.key.pid)) return false;
+  if (!selector.may_come_along(other, ended)) return false;
   if (other.standing == Standing::leftover) return ended.standing == Standing::leftover;
   return !has_context(other) && other.pins_memory() && kinship.is_below(other.key.pid, ended.key.pid) &&
          selector.pinned_outside(other).empty();

@@ -48,6 +48,14 @@ Origin origin_of(const Process* process) {
   return process == nullptr || process->cgroup.empty() ? Origin{} : parse_origin(process->cgroup);
 }
 
+bool is_same_work(const Process* a, const Process* b) {
+  if (a == nullptr || b == nullptr || !a->uid.known() || !b->uid.known() || *a->uid != *b->uid) return false;
+  const auto of_a = origin_of(a);
+  const auto of_b = origin_of(b);
+  return of_a.container == of_b.container && of_a.inner_container == of_b.inner_container && of_a.pod == of_b.pod &&
+         of_a.job == of_b.job;
+}
+
 std::optional<Theirs> whose_else(const Process* process, const Snapshot& snapshot) {
   static constexpr std::size_t kLongest = 96;
   if (process == nullptr || !process->uid.known()) return Theirs{"whose it is could not be read", ""};
@@ -231,6 +239,15 @@ std::optional<Refusal> Selector::consent_lacking(const Member& member, const Pro
   return Refusal{"not-your-own",
                  fmt::format("{}, and {} alone ends nothing that others are at work with: add {}--pid {}", theirs->what,
                              scope, theirs->option, member.key().pid)};
+}
+
+// Who names one process does not mean what others are at work with below it.
+bool Selector::may_come_along(const Holder& other, const Holder& with) const {
+  const auto& selection = request_->selection;
+  if (other.standing == Standing::leftover || is_named(other.key)) return true;
+  if (!selection.users.empty() || !selection.containers.empty() || !selection.jobs.empty()) return true;  // is_within()
+  const auto* process = snapshot_->find(other.key.pid);
+  return !whose_else(process, *snapshot_) || is_same_work(process, snapshot_->find(with.key.pid));
 }
 
 std::optional<Refusal> Selector::obstacle(const Member& member) const {

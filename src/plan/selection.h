@@ -43,6 +43,9 @@ class Selector {
   [[nodiscard]] Choice choose(const Holder& holder) const;
   /// The same for a holder that was brought in by one that is ended: nothing, or why it cannot be.
   [[nodiscard]] std::optional<Refusal> obstacle(const Member& member) const;
+  /// May it end for the sake of `with`, whose client it shares? It is left over, of the same user, container and job,
+  /// the caller's own, or named by a word of its own.
+  [[nodiscard]] bool may_come_along(const Holder& other, const Holder& with) const;
 
   /// The MPS server whose control daemon ends it, for a client of MPS that may be ended; 0: it is ended by signals.
   [[nodiscard]] pid_t mps_server_of(const Member& member) const;
