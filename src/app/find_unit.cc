@@ -40,7 +40,7 @@ Result<Fragment> find_fragment(const ServiceName& name) {
   if (const auto whole = name.template_name(); whole && !name.is_template()) files.push_back(*whole);
   for (const auto& file : files) {
     for (const auto& folder : unit_folders()) {
-      const std::string path = folder + "/" + file;
+      const std::string path = fmt::format("{}/{}", folder, file);
       const auto state = look_at_unit_file(path);
       if (state.kind == UnitFileKind::masked) return Fragment{path, name, true};
       if (state.kind == UnitFileKind::file) return Fragment{state.target, name_of_target(name, state.target), false};
@@ -99,7 +99,7 @@ Result<FoundUnit> find_unit(const ServiceName& name) {
   std::vector<std::string> folders;
   for (const auto& each : names_of(*fragment, name))
     for (const auto& folder : unit_folders())
-      for (const auto& below : dropin_folders(each)) folders.push_back(folder + "/" + below);
+      for (const auto& below : dropin_folders(each)) folders.push_back(fmt::format("{}/{}", folder, below));
   for (const auto& folder : unit_folders()) folders.push_back(folder + "/service.d");
   add_dropins(folders, unit);
   return unit;
