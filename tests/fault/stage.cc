@@ -59,7 +59,6 @@ holds = [{ gpu = 0, how = "thread", from = "tp1" }]
 [[actor]]
 name = "heir"
 parent = "tp2"
-session = true
 holds = [{ how = "inherited", from = "tp2" }]
 [[actor]]
 name = "train"
