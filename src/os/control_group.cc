@@ -62,7 +62,8 @@ void for_each_below(int directory, int depth, const Visit& visit) {
 void add_members(int directory, std::vector<pid_t>& pids) {
   const UniqueFd file(openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC));
   if (!file) return;
-  for (const auto line : split(read_all(file.get()), '\n'))
+  const std::string text = read_all(file.get());  // split() gives views of it
+  for (const auto line : split(text, '\n'))
     if (const auto pid = parse_unsigned(line)) pids.push_back(static_cast<pid_t>(*pid));
 }
 

@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(again && again->number == entry->number && again->author.uid == entry->author.uid && again->pid == entry->pid,
           "action: its line is read again");
   LogReport report{{{"journal", LogSource::State::read, "", 1, 0}}, join_entries({{*entry, "journal"}})};
-  for (const auto piece : split(render_log_text(report, {}), '\n'))
+  const std::string text = render_log_text(report, {});
+  for (const auto piece : split(text, '\n'))
     require(is_one_clean_line(piece), "action: what is shown is clean");
   const std::string shown = render_log_json(report);
   require(is_one_clean_line(shown.substr(0, shown.size() - 1)), "action: as JSON as well");
