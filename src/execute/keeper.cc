@@ -24,12 +24,12 @@ void write_process(FrameWriter& frame, const EndedProcess& process) {
   static constexpr std::size_t kLongestText = 256;
   frame.number(process.key.pid);
   frame.number(process.key.start_ticks);
-  frame.text(std::string_view(process.title).substr(0, kLongestText));
+  frame.text(std::string_view{process.title}.substr(0, kLongestText));
   frame.number(static_cast<unsigned char>(process.status));
   frame.number(static_cast<std::uint32_t>(process.signals.size()));
   for (const auto& signal : process.signals) frame.text(signal);
   frame.number(static_cast<std::int64_t>(process.seconds * 1e6));
-  frame.text(std::string_view(process.detail).substr(0, kLongestText));
+  frame.text(std::string_view{process.detail}.substr(0, kLongestText));
 }
 
 EndedProcess read_process(FrameReader& frame) {
@@ -50,10 +50,10 @@ void write_record(FrameWriter& frame, const std::optional<RecordOutcome>& record
   static constexpr std::size_t kLongestText = 512;
   frame.number(static_cast<unsigned char>(record.has_value()));
   const RecordOutcome kept = record.value_or(RecordOutcome{});
-  frame.text(std::string_view(kept.where).substr(0, kLongestText));
+  frame.text(std::string_view{kept.where}.substr(0, kLongestText));
   frame.number(static_cast<std::uint64_t>(kept.entries));
   frame.number(static_cast<std::uint64_t>(kept.lost));
-  frame.text(std::string_view(kept.why).substr(0, kLongestText));
+  frame.text(std::string_view{kept.why}.substr(0, kLongestText));
 }
 
 std::optional<RecordOutcome> read_record(FrameReader& frame) {

@@ -11,7 +11,7 @@ namespace vacate {
 
 enum class KeeperOrder : unsigned char { pass_on, pass_on_unless_reached, resume, end, hurry };
 
-inline constexpr std::size_t kLargestKeeperMessage = 128 * 1024;
+inline constexpr std::size_t kLargestKeeperMessage = std::size_t{128} * 1024;
 
 [[nodiscard]] std::string render_keeper_event(const KeeperEvent& event);
 /// nothing: not the keeper's words.

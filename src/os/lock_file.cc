@@ -149,7 +149,7 @@ Result<LockWait> LockFile::lock(std::string_view command, Deadline deadline, int
     const auto tried = try_lock(command);
     if (tried) return LockWait::taken;
     if (tried.error().code != ErrorCode::busy) return tried.error();
-    const auto waited = wait_in_child(deadline, wake);
+    auto waited = wait_in_child(deadline, wake);
     const bool taken = waited && *waited == LockWait::taken;
     // Without: the child may have got it in its last moment, so what it shared with us is given up whole.
     held_ = taken && is_current();

@@ -90,7 +90,7 @@ void SignalRelay::note_witnessed() {
     }
     if (n < 0) return;
     for (ssize_t i = 0; i < n; ++i) {
-      const int number = numbers[static_cast<std::size_t>(i)];
+      const int number = static_cast<unsigned char>(numbers[static_cast<std::size_t>(i)]);
       if (pending_.erase(number) == 0)
         witnessed_[number] = Clock::now();
       else

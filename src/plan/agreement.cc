@@ -18,7 +18,7 @@ bool is_same(const ProcessKey& a, const ProcessKey& b) noexcept {
   return a.pid == b.pid && a.start_ticks == b.start_ticks && !differ;
 }
 
-std::string_view unit_of(const Step& step) noexcept { return step.unit ? std::string_view(step.unit->name) : ""; }
+std::string_view unit_of(const Step& step) noexcept { return step.unit ? std::string_view{step.unit->name} : ""; }
 
 bool is_same_step(const Step& a, const Step& b) noexcept {
   return a.action == b.action && is_same(a.key, b.key) && unit_of(a) == unit_of(b);

@@ -129,8 +129,8 @@ Result<void> DetailReader::read_everything(Process& process) {
     process.exiting = live && live->all_exiting;
     auto opened = live ? directory->open(("task/" + std::to_string(live->tid)).c_str())
                        : Result<ProcDirectory>(Error{ErrorCode::gone, ""});
-    if (opened) thread.emplace(*std::move(opened));
     if (!opened && opened.error().code != ErrorCode::gone) return opened.error();
+    if (opened) thread.emplace(*std::move(opened));
     const auto stat = thread ? thread->stat() : Result<ProcStat>(Error{ErrorCode::gone, ""});
     if (stat) thread_state = stat->state;
     if (!live) process.threads = 1;

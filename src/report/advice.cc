@@ -213,7 +213,7 @@ std::vector<Advice> advise_on_containers(const Snapshot& snapshot, const Plan& p
     if (!origin.container || origin.is_outside || is_known_gone(snapshot, *origin.container)) continue;
     auto at = std::find_if(found.begin(), found.end(),
                            [&](const auto& known) { return known.first.container == origin.container; });
-    if (at == found.end()) at = found.insert(found.end(), {std::move(origin), {}});
+    if (at == found.end()) at = found.emplace(found.end(), std::move(origin), std::vector<std::uint64_t>());
     at->second.push_back(static_cast<std::uint64_t>(step.key.pid));
   }
   std::vector<Advice> advice;

@@ -15,7 +15,7 @@ namespace {
 template <class Words>
 bool has_any(const std::vector<std::string>& tokens, const Words& words) {
   return std::any_of(tokens.begin(), tokens.end(), [&](const std::string& token) {
-    const std::string_view base = std::string_view(token).substr(token.rfind('/') + 1);
+    const std::string_view base = std::string_view{token}.substr(token.rfind('/') + 1);
     return std::find(words.begin(), words.end(), base) != words.end();
   });
 }

@@ -20,8 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           "action: its line is read again");
   LogReport report{{{"journal", LogSource::State::read, "", 1, 0}}, join_entries({{*entry, "journal"}})};
   const std::string text = render_log_text(report, {});
-  for (const auto piece : split(text, '\n'))
-    require(is_one_clean_line(piece), "action: what is shown is clean");
+  for (const auto piece : split(text, '\n')) require(is_one_clean_line(piece), "action: what is shown is clean");
   const std::string shown = render_log_json(report);
   require(is_one_clean_line(shown.substr(0, shown.size() - 1)), "action: as JSON as well");
   return 0;
