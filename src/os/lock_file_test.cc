@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "os/process_ref.h"
 #include "os/test_mounts.h"
 
 namespace vacate {
@@ -119,7 +120,8 @@ TEST(LockFileTest, IsGivenToWhoeverWaitsWhenItsHolderEnds) {
       return lock->lock("waiter", Deadline::never(), -1).value_or(LockWait::woken) == LockWait::taken ? 't' : 'n';
     });
     ASSERT_EQ(next_word(waiter), 'w');
-    ASSERT_EQ(kill(holder.pid, SIGKILL), 0);
+    const auto pinned = ProcessRef::open(holder.pid);
+    ASSERT_TRUE(pinned && pinned->send_signal(SIGKILL));
     EXPECT_EQ(next_word(waiter), 't');
     end(holder);
     end(waiter);
