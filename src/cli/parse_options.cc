@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/parse_options.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "app/version.h"
@@ -14,7 +12,7 @@
 #include "cli/parse_shm.h"
 #include "cli/parse_unit.h"
 #include "cli/parse_wait.h"
-#include "plan/narrowing.h"
+#include "cli/selector_options.h"
 
 namespace vacate {
 namespace {
@@ -24,7 +22,8 @@ struct Words {
   bool help = false, json = false, watch = false, quiet = false;
   bool leftovers = false, unsure = false, all = false, yes = false, dry_run = false, term_only = false;
   bool keep_shm = false, stop_units = false, thaw = false;
-  std::vector<std::string> gpus, pids, users, even, units, containers, jobs, cgroups;
+  SelectorTexts selectors;
+  std::vector<std::string> even;
   std::optional<std::string> grace, timeout, replay, policy, plan;
   bool redact = false;
   std::vector<std::string> operands;
@@ -34,14 +33,8 @@ struct Words {
 void add_selectors(CLI::App& app, Words& words) {
   add_help(app, words.help);
   add_switch(app, "--json", words.json);
-  add_list(app, "--gpu", words.gpus);
-  add_list(app, "--pid", words.pids);
-  add_list(app, "--user", words.users);
+  add_selector_options(app, words.selectors);
   add_value(app, "--policy", words.policy);
-  add_list(app, "--unit", words.units);
-  add_list(app, "--container", words.containers);
-  add_list(app, "--job", words.jobs);
-  add_list(app, "--cgroup", words.cgroups);
   add_value(app, "--replay", words.replay);
 }
 
@@ -84,59 +77,6 @@ void add_free(CLI::App& app, Words& words) {
   add_value(app, "--timeout", words.timeout);
 }
 
-/// Those of all selectors. Control groups and the names of units may have commas, but then they cannot be told from
-/// two.
-void cut_all_at_commas(Words& words) {
-  for (auto* list : {&words.gpus, &words.pids, &words.users, &words.even, &words.units, &words.containers, &words.jobs,
-                     &words.cgroups})
-    cut_at_commas(*list);
-}
-
-std::optional<std::string> parse_pids(std::string_view option, const std::vector<std::string>& words,
-                                      std::vector<ProcessSelector>& pids) {
-  for (const auto& word : words) {
-    const auto selector = parse_process_selector(word);
-    if (!selector) return fmt::format("{}: {}", option, selector.error().message);
-    pids.push_back(*selector);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> parse_each(std::vector<std::string>& words, Result<std::string> (*parse)(std::string_view)) {
-  for (auto& word : words) {
-    auto parsed = parse(word);
-    if (!parsed) return parsed.error().message;
-    word = std::move(*parsed);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> parse_places(Words& words) {
-  auto complaint = parse_each(words.units, parse_unit_word);
-  if (!complaint) complaint = parse_each(words.containers, parse_container_word);
-  if (!complaint) complaint = parse_each(words.jobs, parse_job_word);
-  if (!complaint) complaint = parse_each(words.cgroups, parse_cgroup_word);
-  return complaint;
-}
-
-/// Takes the lists out of `words`.
-SelectorWords selectors(Words& words) {
-  return {std::move(words.gpus),       std::move(words.users), std::move(words.units),
-          std::move(words.containers), std::move(words.jobs),  std::move(words.cgroups)};
-}
-
-/// An empty word would fit nobody or everybody.
-std::optional<std::string> find_empty_word(const Words& words) {
-  const std::initializer_list<std::pair<std::string_view, const std::vector<std::string>*>> lists = {
-      {"--gpu", &words.gpus},  {"--pid", &words.pids},      {"--user", &words.users},
-      {"--even", &words.even}, {"--unit", &words.units},    {"--container", &words.containers},
-      {"--job", &words.jobs},  {"--cgroup", &words.cgroups}};
-  for (const auto& [name, list] : lists)
-    if (std::find(list->begin(), list->end(), "") != list->end())
-      return fmt::format("{}: an empty word in its list", name);
-  return std::nullopt;
-}
-
 std::optional<std::string> clash(const Words& words) {
   if (words.leftovers && (words.all || words.unsure))
     return fmt::format("--leftovers and {} contradict each other", words.all ? "--all" : "--unsure");
@@ -147,7 +87,7 @@ std::optional<std::string> clash(const Words& words) {
   if (words.plan && words.replay) return "--plan and --replay contradict each other";
   if (words.yes && words.dry_run) return "--yes and --dry-run contradict each other";
   if (words.replay && words.replay->empty()) return "--replay: the name of a file is missing";
-  return find_empty_word(words);
+  return std::nullopt;
 }
 
 std::variant<Options, UsageError> parse_status(const std::vector<std::string>& arguments, std::string try_command) {
@@ -155,18 +95,18 @@ std::variant<Options, UsageError> parse_status(const std::vector<std::string>& a
   CLI::App app;
   add_status(app, words);
   StatusOptions options;
+  ParsedSelectors selectors;
   const bool has_command = try_command != "vacate --help";
   auto complaint =
       parse_words(app, arguments, has_command ? std::vector<std::string>{} : std::vector<std::string>{"--version"});
-  cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(status_help())});
-  if (!complaint)
-    complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids), parse_places(words)});
+  if (!complaint) complaint = first_of({clash(words), parse_selectors(std::move(words.selectors), selectors)});
   if (!complaint && words.watch && words.json) complaint = "--watch and --json contradict each other";
   if (!complaint && words.watch && words.replay) complaint = "--watch and --replay contradict each other";
   if (complaint) return UsageError{*complaint, std::move(try_command)};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
-  options.words = selectors(words);
+  options.words = std::move(selectors.words);
+  options.pids = std::move(selectors.pids);
   options.watch = words.watch;
   options.replay = std::move(words.replay);
   options.policy_file = std::move(words.policy);
@@ -179,14 +119,14 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   add_free(app, words);
   FreeOptions options;
   auto& request = options.request;
+  ParsedSelectors selectors;
   auto complaint = parse_words(app, arguments);
-  cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(free_help())});
   if (!complaint)
-    complaint =
-        first_of({clash(words), parse_pids("--pid", words.pids, request.selection.pids), parse_places(words),
-                  parse_pids("--even", words.even, request.even), parse_time("--grace", words.grace, request.grace),
-                  parse_time("--timeout", words.timeout, request.timeout)});
+    complaint = first_of({clash(words), parse_selectors(std::move(words.selectors), selectors),
+                          parse_pid_list("--even", std::move(words.even), request.even),
+                          parse_time("--grace", words.grace, request.grace),
+                          parse_time("--timeout", words.timeout, request.timeout)});
   if (!complaint && words.replay && !words.dry_run)
     complaint = "--replay goes with --dry-run only: nothing of a recorded machine can be ended";
   if (complaint) return UsageError{*complaint, "vacate free --help"};
@@ -195,12 +135,13 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   request.keep_shm = words.keep_shm;
   request.stop_units = words.stop_units;
   request.thaw = words.thaw;
-  request.selection.units = words.units;
-  request.selection.containers = words.containers;
-  request.selection.jobs = words.jobs;
-  request.selection.cgroups = words.cgroups;
+  request.selection.pids = std::move(selectors.pids);
+  request.selection.units = selectors.words.units;
+  request.selection.containers = selectors.words.containers;
+  request.selection.jobs = selectors.words.jobs;
+  request.selection.cgroups = selectors.words.cgroups;
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
-  options.words = selectors(words);
+  options.words = std::move(selectors.words);
   options.mode = words.dry_run ? Mode::dry_run : words.yes ? Mode::yes : Mode::ask;
   options.quiet = words.quiet;
   options.usual_timeout = !words.timeout;
@@ -211,8 +152,9 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
 }
 
 /// "4711", "4711@156405", "gpu:0", "GPU-ab..." to the lists of --pid and --gpu.
-std::optional<std::string> sort_subjects(Words& words, std::vector<ProcessSelector>& pids) {
-  for (const auto& subject : words.operands) {
+std::optional<std::string> sort_subjects(const std::vector<std::string>& subjects, ParsedSelectors& selectors) {
+  auto& words = selectors.words;
+  for (const auto& subject : subjects) {
     const bool is_gpu = subject.starts_with("gpu:") && subject.size() > 4;
     if (is_gpu || subject.starts_with("GPU-")) {
       words.gpus.push_back(is_gpu ? subject.substr(4) : subject);
@@ -221,11 +163,11 @@ std::optional<std::string> sort_subjects(Words& words, std::vector<ProcessSelect
     const auto process = parse_process_selector(subject);
     if (!process)
       return fmt::format("'{}' is neither a process nor a GPU; write PID, PID@START or gpu:N", printable(subject, 64));
-    pids.push_back(*process);
+    selectors.pids.push_back(*process);
   }
   const bool by_place =
       !words.units.empty() || !words.containers.empty() || !words.jobs.empty() || !words.cgroups.empty();
-  if (pids.empty() && words.gpus.empty() && words.users.empty() && !by_place)
+  if (selectors.pids.empty() && words.gpus.empty() && words.users.empty() && !by_place)
     return "name a process or a GPU: PID, PID@START or gpu:N";
   return std::nullopt;
 }
@@ -235,15 +177,15 @@ std::variant<Options, UsageError> parse_why(const std::vector<std::string>& argu
   CLI::App app;
   add_why(app, words);
   WhyOptions options;
+  ParsedSelectors selectors;
   auto complaint = parse_words(app, arguments);
-  cut_all_at_commas(words);
   if (!complaint && words.help) return Options(ShowText{std::string(why_help())});
-  if (!complaint)
-    complaint = first_of({clash(words), parse_pids("--pid", words.pids, options.pids), parse_places(words)});
-  if (!complaint) complaint = sort_subjects(words, options.pids);
+  if (!complaint) complaint = first_of({clash(words), parse_selectors(std::move(words.selectors), selectors)});
+  if (!complaint) complaint = sort_subjects(words.operands, selectors);
   if (complaint) return UsageError{*complaint, "vacate why --help"};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
-  options.words = selectors(words);
+  options.words = std::move(selectors.words);
+  options.pids = std::move(selectors.pids);
   options.replay = std::move(words.replay);
   options.policy_file = std::move(words.policy);
   return Options(std::move(options));

@@ -17,6 +17,7 @@ std::optional<std::string> find_empty_word(std::string_view option, const std::v
   return has_one ? std::optional(fmt::format("{}: an empty word in its list", option)) : std::nullopt;
 }
 
+/// Control groups and the names of units may have commas, but then they cannot be told from two.
 std::optional<std::string> cut_and_parse(std::string_view option, std::vector<std::string>& words, Parse parse) {
   cut_at_commas(words);
   if (auto complaint = find_empty_word(option, words)) return complaint;
