@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "os/shm_files.h"
 
 namespace vacate {
@@ -78,12 +79,14 @@ class ShmRace : public ::testing::Test {
     const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     EXPECT_EQ(fcntl(file.get(), F_SETLEASE, F_WRLCK), 0) << "somebody still had it";
   }
-  /// Does the name lead to the file behind `fd`? It may be away for the moment in which it is looked at.
+  /// Does the name lead to the file behind `fd`? It may be away for the moment in which it is looked at; how long that
+  /// is depends on when the other process runs again, so that a number of tries would say nothing.
   [[nodiscard]] bool has_its_name(int fd) const {
     struct stat mine {
     }, named{};
     if (fstat(fd, &mine) != 0) return false;
-    for (int tries = 0; tries < 100'000; ++tries) {
+    const auto patience = Deadline::after(std::chrono::seconds(30));
+    while (!patience.passed()) {
       if (stat(file().c_str(), &named) == 0 && named.st_ino == mine.st_ino) return true;
       sched_yield();
     }
