@@ -18,7 +18,7 @@ constexpr int kLastStandardFd = 2;
 
 /// What is asked of one descriptor, on top of what the walk saw.
 struct End {
-  const ChannelEnd* at = nullptr;
+  ChannelEnd at;
   unsigned access = 0;         ///< kReads, kWrites
   bool close_on_exec = false;  ///< of candidates' ends only, as the next two
   double changed = 0;
@@ -47,8 +47,8 @@ std::string directory_of(const ChannelEnd& end) {
 
 /// Asks about one descriptor; leaves the end unasked where it is another file by now. An error: it may be either end.
 Result<void> describe(const ProcDirectory& process, bool candidate, End& end) {
-  const std::string prefix = directory_of(*end.at);
-  const std::string number = std::to_string(end.at->fd);
+  const std::string prefix = directory_of(end.at);
+  const std::string number = std::to_string(end.at.fd);
   const std::string name = prefix + "fd/" + number;
   // The permission bits of the link say how it was opened: one call, where fdinfo takes three.
   const auto link = process.identity(name.c_str(), Links::keep);
@@ -57,7 +57,7 @@ Result<void> describe(const ProcDirectory& process, bool candidate, End& end) {
   if (!candidate) return {};
   const auto file = process.identity(name.c_str());
   if (!file) return file.error();
-  if (file->inode != end.at->inode) {
+  if (file->inode != end.at.inode) {
     end.access = 0;
     return {};
   }
@@ -75,11 +75,10 @@ Result<void> describe(const ProcDirectory& process, bool candidate, End& end) {
 /// moment: poll(2) then tells hang-up or error. Nothing: it cannot be asked. The descriptor is taken with O_PATH first,
 /// so that no file is opened but a pipe, whatever the process does meanwhile.
 std::optional<bool> somebody_has_other_end(const ProcDirectory& root, const End& end) {
-  const std::string name =
-      std::to_string(end.at->pid) + "/" + directory_of(*end.at) + "fd/" + std::to_string(end.at->fd);
+  const std::string name = std::to_string(end.at.pid) + "/" + directory_of(end.at) + "fd/" + std::to_string(end.at.fd);
   const UniqueFd path(openat(root.descriptor(), name.c_str(), O_PATH | O_CLOEXEC));
   const auto file = path ? read_identity(path.get()) : Result<FileIdentity>(system_error("open"));
-  if (!file || !file->is_fifo() || file->inode != end.at->inode) return std::nullopt;
+  if (!file || !file->is_fifo() || file->inode != end.at.inode) return std::nullopt;
   const int mode = end.access == kReads ? O_RDONLY : O_WRONLY;
   const UniqueFd pipe(
       open(("/proc/self/fd/" + std::to_string(path.get())).c_str(), mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
@@ -129,7 +128,7 @@ class PipeReader {
     }
     for (const auto& end : inputs_.channels) {
       const auto known = ends_.find(end.inode);
-      if (known != ends_.end()) known->second.push_back({&end});
+      if (known != ends_.end()) known->second.push_back({end});
     }
   }
 
@@ -139,15 +138,15 @@ class PipeReader {
     for (auto& [inode, ends] : ends_)
       for (auto& end : ends) order.push_back(&end);
     std::sort(order.begin(), order.end(), [](const End* a, const End* b) {
-      return std::tie(a->at->pid, a->at->tid, a->at->fd) < std::tie(b->at->pid, b->at->tid, b->at->fd);
+      return std::tie(a->at.pid, a->at.tid, a->at.fd) < std::tie(b->at.pid, b->at.tid, b->at.fd);
     });
     std::optional<Result<ProcDirectory>> process;
     for (End* end : order) {
-      if (!process || end->at->pid != opened_) {
-        opened_ = end->at->pid;
+      if (!process || end->at.pid != opened_) {
+        opened_ = end->at.pid;
         process.emplace(inputs_.root.open(opened_));
       }
-      const auto asked = *process ? describe(**process, is_candidate(*end->at), *end) : Result<void>(process->error());
+      const auto asked = *process ? describe(**process, is_candidate(end->at), *end) : Result<void>(process->error());
       if (asked) continue;
       const bool is_gone = asked.error().code == ErrorCode::gone;
       end->access = is_gone ? 0 : kReads | kWrites;
@@ -156,13 +155,13 @@ class PipeReader {
   }
 
   void report(const End& end) {
-    if (!end.described || !is_candidate(*end.at)) return;
-    Process* process = find(end.at->pid);
+    if (!end.described || !is_candidate(end.at)) return;
+    Process* process = find(end.at.pid);
     if (process == nullptr) return;
     PipeEnd pipe;
-    pipe.fd = end.at->fd;
-    pipe.inode = end.at->inode;
-    pipe.is_socket = end.at->is_socket;
+    pipe.fd = end.at.fd;
+    pipe.inode = end.at.inode;
+    pipe.is_socket = end.at.is_socket;
     pipe.close_on_exec = end.close_on_exec;
     // Older than the machine: the clock was set in between, and the difference means nothing (facts.md 3.7).
     static constexpr double kSlack = 1;
@@ -172,13 +171,13 @@ class PipeReader {
       pipe.created_after_start = end.changed - process->started;
     }
     pipe.reads = (end.access & kReads) != 0;
-    pipe.other_end = end.at->is_socket ? socket_partners(end) : pipe_partners(end);
+    pipe.other_end = end.at.is_socket ? socket_partners(end) : pipe_partners(end);
     process->pipes.push_back(std::move(pipe));
   }
 
   Reading<std::vector<pid_t>> pipe_partners(const End& end) const {
     const unsigned wanted = (end.access == kReads) ? kWrites : (end.access == kWrites) ? kReads : kReads | kWrites;
-    const auto partners = pids_with(end.at->inode, wanted);
+    const auto partners = pids_with(end.at.inode, wanted);
     if (!partners.empty()) return inputs_.everybody_seen ? Reading(partners) : Unknown::no_permission;
     // Nobody to be seen. The kernel counts every end, those too that no table shows.
     const auto somebody = somebody_has_other_end(inputs_.root, end);
@@ -189,7 +188,7 @@ class PipeReader {
   /// A pair's other end is alive, or the kernel would not have named it. If no table shows it, it is somewhere unseen.
   /// A closed one is not listed at all: a client whose server died looks the same, and that is no proof of anything.
   Reading<std::vector<pid_t>> socket_partners(const End& end) const {
-    const auto* socket = find_socket(inputs_.unix_sockets, end.at->inode);
+    const auto* socket = find_socket(inputs_.unix_sockets, end.at.inode);
     const auto partners = socket != nullptr ? pids_with(socket->peer, kReads | kWrites) : std::vector<pid_t>{};
     if (partners.empty()) return Unknown::implausible;
     return inputs_.everybody_seen ? Reading(partners) : Unknown::no_permission;
@@ -200,7 +199,7 @@ class PipeReader {
     const auto ends = ends_.find(inode);
     if (ends == ends_.end()) return {};
     for (const auto& end : ends->second)
-      if ((end.access & access) != 0) pids.insert(end.at->pid);
+      if ((end.access & access) != 0) pids.insert(end.at.pid);
     return {pids.begin(), pids.end()};
   }
 

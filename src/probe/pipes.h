@@ -15,7 +15,7 @@ namespace vacate {
 
 struct PipeInputs {
   const ProcDirectory& root;
-  const std::vector<ChannelEnd>& channels;      ///< of every process
+  const ChannelList& channels;                  ///< of every process
   const std::vector<UnixSocket>& unix_sockets;  ///< by inode; empty where the kernel does not tell
   bool everybody_seen = true;                   ///< no process's descriptors were hidden
   double boot_time = 0;                         ///< see DetailReader

@@ -280,7 +280,7 @@ void Scanner::drop(const std::set<pid_t>& gone) {
   auto& walk = walker_->result();
   std::erase_if(processes(), [&](const Process& process) { return gone.contains(process.key.pid); });
   std::erase_if(walk.hits, [&](const NodeHit& hit) { return gone.contains(hit.pid); });
-  std::erase_if(walk.channels, [&](const ChannelEnd& end) { return gone.contains(end.pid); });
+  walk.channels.erase_processes(gone);
   std::erase_if(walk.rings, [&](const RingFile& ring) { return gone.contains(ring.pid); });
   std::erase_if(scan_.snapshot.references, [&](const Reference& reference) { return gone.contains(reference.pid); });
 }

@@ -86,7 +86,7 @@ class InFlightSearch {
 
 }  // namespace
 
-std::vector<pid_t> read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
+std::vector<pid_t> read_listeners(const ProcDirectory& root, const ChannelList& channels,
                                   std::vector<Process>& processes) {
   std::map<std::uint64_t, Result<Inodes>> listening;  // by network namespace
   std::map<pid_t, const Inodes*> of_process;          // nullptr: it is gone, or could not be asked
@@ -112,7 +112,7 @@ std::vector<pid_t> read_listeners(const ProcDirectory& root, const std::vector<C
   return unread;
 }
 
-InFlightScan find_in_flight(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
+InFlightScan find_in_flight(const ProcDirectory& root, const ChannelList& channels,
                             const std::vector<UnixSocket>& unix_sockets) {
   InFlightSearch search(root, unix_sockets);
   for (const auto& end : channels) search.take(end);

@@ -14,7 +14,7 @@ namespace vacate {
 
 /// Sets Process::listens of detailed processes that have a listening inet or inet6 stream socket. Gives those of which
 /// that could not be read: they are taken to listen, which can only spare them.
-[[nodiscard]] std::vector<pid_t> read_listeners(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
+[[nodiscard]] std::vector<pid_t> read_listeners(const ProcDirectory& root, const ChannelList& channels,
                                                 std::vector<Process>& processes);
 
 struct InFlight {
@@ -27,7 +27,7 @@ struct InFlightScan {
   bool complete = true;          ///< false: more sockets than are asked in one scan, or one could not be asked
 };
 /// `unix_sockets` by inode: those of vacate's own network namespace with nothing to receive are passed over.
-[[nodiscard]] InFlightScan find_in_flight(const ProcDirectory& root, const std::vector<ChannelEnd>& channels,
+[[nodiscard]] InFlightScan find_in_flight(const ProcDirectory& root, const ChannelList& channels,
                                           const std::vector<UnixSocket>& unix_sockets);
 
 }  // namespace vacate

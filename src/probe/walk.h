@@ -11,6 +11,7 @@
 #include "gpu/device_nodes.h"
 #include "model/process.h"
 #include "os/procfs.h"
+#include "probe/channels.h"
 
 namespace vacate {
 
@@ -20,15 +21,6 @@ struct NodeHit {
   pid_t tid = 0;
   int fd = -1;
   NodeKey node;
-};
-
-/// A pipe or socket somebody has, by its inode. Kept small: there is one for each in the machine.
-struct ChannelEnd {
-  std::uint64_t inode = 0;
-  pid_t pid = 0;
-  pid_t tid = 0;
-  std::int32_t fd = -1;
-  bool is_socket = false;
 };
 
 /// An open descriptor of a file on a watched file system. One of a path only (O_PATH) counts as well: through it the
@@ -60,7 +52,7 @@ struct KernelFiles {
 struct Walk {
   std::vector<Process> processes;  ///< the first block of each, by pid
   std::vector<NodeHit> hits;
-  std::vector<ChannelEnd> channels;
+  ChannelList channels;
   std::vector<RingFile> rings;
   std::vector<FileHit> files;
   std::vector<pid_t> denied;                          ///< descriptors not readable for want of permission
