@@ -47,16 +47,20 @@ Result<ProcStat> read_stat(int directory, const char* name) {
   return *std::move(stat);
 }
 
-/// The pid as a name in /proc, without allocation.
+/// The pid as a name in /proc, or "PID/NAME", without allocation. A name too long for it is cut, and so leads nowhere.
 class PidName {
  public:
-  explicit PidName(pid_t pid) noexcept {
-    *std::to_chars(text_.data(), text_.data() + text_.size() - 1, pid).ptr = '\0';
+  explicit PidName(pid_t pid, std::string_view below = {}) noexcept {
+    char* const end = text_.data() + text_.size() - 1;
+    char* at = std::to_chars(text_.data(), end, pid).ptr;
+    if (!below.empty()) *at++ = '/';
+    at = std::copy_n(below.data(), std::min(below.size(), static_cast<std::size_t>(end - at)), at);
+    *at = '\0';
   }
   [[nodiscard]] const char* c_str() const noexcept { return text_.data(); }
 
  private:
-  std::array<char, 16> text_{};
+  std::array<char, 32> text_;
 };
 
 }  // namespace
@@ -74,6 +78,10 @@ Result<ProcDirectory> ProcDirectory::open(const char* name) const {
 }
 
 Result<ProcDirectory> ProcDirectory::open(pid_t pid) const { return open(PidName(pid).c_str()); }
+
+Result<ProcDirectory> ProcDirectory::open_below(pid_t pid, std::string_view name) const {
+  return open(PidName(pid, name).c_str());
+}
 
 Result<UniqueFd> ProcDirectory::open_file(const char* name) const {
   UniqueFd fd(openat(directory_.get(), name, O_RDONLY | O_CLOEXEC | O_NOCTTY));
@@ -98,10 +106,7 @@ Result<std::string> ProcDirectory::read_link(const char* name) const {
 Result<ProcStat> ProcDirectory::stat() const { return read_stat(directory_.get(), "stat"); }
 
 Result<ProcStat> ProcDirectory::stat_of(pid_t pid) const {
-  std::array<char, 32> name;
-  char* end = std::to_chars(name.data(), name.data() + name.size() - 6, pid).ptr;
-  std::memcpy(end, "/stat", 6);
-  return read_stat(directory_.get(), name.data());
+  return read_stat(directory_.get(), PidName(pid, "stat").c_str());
 }
 
 Result<ProcStatus> ProcDirectory::status() const {
@@ -111,10 +116,14 @@ Result<ProcStatus> ProcDirectory::status() const {
 }
 
 void DirectoryReader::start(int fd) noexcept {
+  start_new(fd);
+  if (lseek(fd, 0, SEEK_SET) < 0) error_ = errno;
+}
+
+void DirectoryReader::start_new(int fd) noexcept {
   fd_ = fd;
   error_ = 0;
   at_ = end_ = 0;
-  if (lseek(fd, 0, SEEK_SET) < 0) error_ = errno;
 }
 
 const char* DirectoryReader::next() noexcept {

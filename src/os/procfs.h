@@ -27,6 +27,8 @@ class ProcDirectory {
   /// The directory `name` below this one. gone: the process is.
   [[nodiscard]] Result<ProcDirectory> open(const char* name) const;
   [[nodiscard]] Result<ProcDirectory> open(pid_t pid) const;
+  /// The directory "PID/NAME" in one call; `name` is a short word.
+  [[nodiscard]] Result<ProcDirectory> open_below(pid_t pid, std::string_view name) const;
 
   /// Whole file, cut at `limit` bytes.
   [[nodiscard]] Result<std::string> read(const char* name, std::size_t limit = std::size_t{1} << 20U) const;
@@ -56,6 +58,8 @@ class DirectoryReader {
   DirectoryReader() : buffer_(std::make_unique<Buffer>()) {}
   /// Walks the directory behind `fd` from its start; `fd` stays the caller's.
   void start(int fd) noexcept;
+  /// The same for one that nobody has read from since it was opened.
+  void start_new(int fd) noexcept;
   /// The next entry but "." and "..", valid until the next call; nullptr at the end or on an error().
   [[nodiscard]] const char* next() noexcept;
   /// errno that ended the walk early; 0: it was complete.

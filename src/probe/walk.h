@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,58 +59,38 @@ struct Walk {
   std::vector<FileHit> files;
   std::vector<pid_t> denied;                          ///< descriptors not readable for want of permission
   std::vector<std::pair<pid_t, std::string>> failed;  ///< not readable for another reason (EMFILE, ENOMEM)
+  /// Adds what `part` has behind what is here.
+  void take(Walk&& part);
 };
+
+struct WalkContext;
 
 class Walker {
  public:
   /// `watched`: file systems (st_dev) of which every open file is noted.
   Walker(const ProcDirectory& root, const DeviceNodes& nodes, std::uint64_t pid_namespace,
-         std::vector<std::uint64_t> watched = {})
-      : root_(root),
-        nodes_(nodes),
-        files_(KernelFiles::read()),
-        pid_namespace_(pid_namespace),
-        watched_(std::move(watched)) {}
+         std::vector<std::uint64_t> watched = {});
+  ~Walker();
 
   /// Stat of every process there is. An error: /proc could not be listed to its end.
   [[nodiscard]] Result<void> list_processes();
-  /// Stat of one that came later. Nothing happens if it is known or gone.
+  /// Stat of one that came later, and its descriptors. Nothing happens if it is known or gone.
   void add_process(pid_t pid);
-  /// Descriptors of one listed process, all its tables.
-  void walk_descriptors(Process& process);
+  /// Descriptors of every listed process, all their tables. Runs on several threads where that is worth it: the caller
+  /// forks nothing meanwhile. The result is in the order of processes all the same.
   void walk_all_descriptors();
 
   [[nodiscard]] Walk& result() noexcept { return walk_; }
 
  private:
-  struct Table {
-    pid_t pid = 0;
-    pid_t tid = 0;
-  };
-  [[nodiscard]] std::optional<Process> read_process(pid_t pid);
-  void walk_threads(const ProcDirectory& process, const Process& about, bool leader_has_table);
-  /// False: the process is gone or must not be looked into.
-  bool walk_table(const ProcDirectory& owner, Table table);
-  void take_descriptor(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
-                       const FileIdentity& file);
-  void take_buffer(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name,
-                   const FileIdentity& file);
-  void take_ring(const ProcDirectory& owner, const ProcDirectory& descriptors, Table table, const char* name);
-  [[nodiscard]] bool is_of_no_interest(const ProcDirectory& descriptors, const char* name) const;
-  [[nodiscard]] std::optional<FdInfo> read_info(const ProcDirectory& owner, Table table, const char* name);
-  /// Always false. One that has ended is no failure.
-  bool note_failure(pid_t pid, const Error& error);
+  [[nodiscard]] std::optional<Process> read_process(pid_t pid, Walk& failures) const;
+  /// Gives `work` a number below `count` at a time, and somewhere to put what it finds: the parts become one.
+  template <class Worker>
+  void do_all(std::size_t count, const Worker& make_worker);
 
-  const ProcDirectory& root_;
-  const DeviceNodes& nodes_;
-  KernelFiles files_;
+  std::unique_ptr<const WalkContext> context_;
   std::uint64_t pid_namespace_;
-  std::vector<std::uint64_t> watched_;
-  DirectoryReader reader_, tasks_;
   Walk walk_;
 };
-
-/// "fdinfo/7" and the like.
-[[nodiscard]] std::string descriptor_info_name(const char* fd);
 
 }  // namespace vacate
