@@ -252,6 +252,7 @@ void Actor::live() {
     if (dying_by() != 0 && !end_) end_ = Deadline::after(std::chrono::milliseconds(plan_.slow_ms));
     if (end_ && end_->passed()) die_by(dying_by());
     fork_copies();
+    if (take_let_go_wanted()) holdings_.let_go();
     fork_requested();
     serve_exports(board_, index_, [this](const HoldPlan& hold) { return holdings_.make_export(hold); });
     obey_control_daemon();

@@ -259,6 +259,13 @@ Result<void> Holdings::end_mps_contexts() {
   return {};
 }
 
+void Holdings::let_go() noexcept {
+  for (const HeldClient& client : clients_)
+    for (const Mapping& mapping : client.mappings) munmap(mapping.memory, kPage);
+  clients_.clear();
+  queues_.clear();
+}
+
 int Holdings::any_descriptor() const noexcept {
   for (const HeldClient& client : clients_) {
     if (!client.nodes.empty()) return client.nodes.front().fd.get();

@@ -44,6 +44,8 @@ class Holdings {
   [[nodiscard]] vacate::Result<vacate::UniqueFd> make_export(const HoldPlan& plan) const;
   /// Ends its MPS contexts: their memory goes, and of their device files new ones without a context stay open.
   [[nodiscard]] vacate::Result<void> end_mps_contexts();
+  /// Closes and unmaps all of it: as a server does that is asked to unload.
+  void let_go() noexcept;
   /// Some open device file, -1 if there is none. Owned by this.
   [[nodiscard]] int any_descriptor() const noexcept;
   /// A listening TCP socket on loopback.

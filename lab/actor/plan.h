@@ -13,7 +13,7 @@
 
 namespace lab {
 
-enum class TermHabit : std::uint32_t { exit, ignore, slow, fork };
+enum class TermHabit : std::uint32_t { exit, ignore, slow, fork, let_go };
 enum class KillHabit : std::uint32_t { exit, stuck, exiting };
 enum class FinalState : std::uint32_t { running, stopped, traced, frozen, zombie, zombie_leader, spinning, dumping };
 enum class HoldKind : std::uint32_t { client, files, ctl, uvm, inherited, path_only, exported };

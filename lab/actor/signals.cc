@@ -17,6 +17,7 @@ namespace {
 SignalPolicy policy;  // of this process; handlers have no other way to find it
 std::atomic<int> dying{0};
 std::atomic<std::uint32_t> copies_wanted{0};
+std::atomic<bool> let_go_wanted{false};
 
 bool ignored_by_default(int sig) noexcept { return sig == SIGCONT || sig == SIGURG || sig == SIGWINCH; }
 bool stops_by_default(int sig) noexcept { return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU; }
@@ -47,6 +48,11 @@ void react(int sig) noexcept {
   if (polite && policy.on_term == TermHabit::ignore) return;
   if (polite && policy.on_term == TermHabit::fork) {
     copies_wanted.fetch_add(1);
+    policy.board.nudge(policy.slot);
+    return;
+  }
+  if (polite && policy.on_term == TermHabit::let_go) {
+    let_go_wanted.store(true);
     policy.board.nudge(policy.slot);
     return;
   }
@@ -84,6 +90,7 @@ void set_signal_policy(const SignalPolicy& fresh) noexcept {
   policy = fresh;
   dying.store(0);
   copies_wanted.store(0);
+  let_go_wanted.store(false);
 }
 
 void install_handlers() noexcept {
@@ -108,6 +115,8 @@ bool take_copy_wanted() noexcept {
   }
   return wanted > 0;
 }
+
+bool take_let_go_wanted() noexcept { return let_go_wanted.exchange(false); }
 
 void die_by(int sig) noexcept {
   let_go();

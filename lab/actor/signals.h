@@ -36,6 +36,8 @@ void remove_handlers() noexcept;
 [[nodiscard]] int dying_by() noexcept;
 /// One copy that on_term = "fork" owes, taken.
 [[nodiscard]] bool take_copy_wanted() noexcept;
+/// Is it to let go of everything that it holds? Asked once.
+[[nodiscard]] bool take_let_go_wanted() noexcept;
 /// Ends the process by the default action of `sig`, so that its status tells what ended it.
 [[noreturn]] void die_by(int sig) noexcept;
 

@@ -100,7 +100,7 @@ struct HoldSpec {
 };
 
 enum class StartTime { begin, later };
-enum class OnTerm { exit, ignore, slow, fork };
+enum class OnTerm { exit, ignore, slow, fork, let_go };
 enum class OnParentExit { stay, exit };
 enum class OnKill { exit, stuck, exiting };
 enum class ActorState { running, stopped, traced, frozen, zombie, zombie_leader, spinning, dumping };

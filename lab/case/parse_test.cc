@@ -244,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"Env", kA + "env = { 'A=B' = 'x' }\n", 4, "environment variable"},
         Bad{"Respawn", kA + "respawn = ['a']\n", 4, "not its parent"},
         Bad{"Port", kA + "listen = 65536\n", 4, "from 0 to 65535"},
-        Bad{"OnTerm", kA + "on_term = 'maybe'\n", 4, "'exit', 'ignore', 'slow' or 'fork'"},
+        Bad{"OnTerm", kA + "on_term = 'maybe'\n", 4, "'exit', 'ignore', 'slow', 'fork' or 'let-go'"},
         Bad{"Slow", kA + "slow = -1\n", 4, "is -1, but has to be from 0"},
         Bad{"Nan", kA + "slow = nan\n", 4, "is nan"}),
     name_of);

@@ -14,7 +14,8 @@ using namespace std::string_view_literals;
 
 constexpr std::array kStarts{std::pair{"begin"sv, StartTime::begin}, std::pair{"later"sv, StartTime::later}};
 constexpr std::array kOnTerms{std::pair{"exit"sv, OnTerm::exit}, std::pair{"ignore"sv, OnTerm::ignore},
-                              std::pair{"slow"sv, OnTerm::slow}, std::pair{"fork"sv, OnTerm::fork}};
+                              std::pair{"slow"sv, OnTerm::slow}, std::pair{"fork"sv, OnTerm::fork},
+                              std::pair{"let-go"sv, OnTerm::let_go}};
 constexpr std::array kOnParentExits{std::pair{"stay"sv, OnParentExit::stay}, std::pair{"exit"sv, OnParentExit::exit}};
 constexpr std::array kOnKills{std::pair{"exit"sv, OnKill::exit}, std::pair{"stuck"sv, OnKill::stuck},
                               std::pair{"exiting"sv, OnKill::exiting}};

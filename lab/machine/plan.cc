@@ -81,6 +81,8 @@ TermHabit habit_of(OnTerm on_term) {
       return TermHabit::slow;
     case OnTerm::fork:
       return TermHabit::fork;
+    case OnTerm::let_go:
+      return TermHabit::let_go;
     case OnTerm::exit:
       return TermHabit::exit;
   }

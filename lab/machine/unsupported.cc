@@ -35,6 +35,8 @@ Refusal refuse_hold(const Case& scenario, const ActorSpec& actor, const HoldSpec
   }
   if (hold.how == How::thread && actor.on_term == OnTerm::fork)
     return "how \"thread\" with on_term \"fork\": a fork takes no thread along";
+  if (hold.how == How::thread && actor.on_term == OnTerm::let_go)
+    return "how \"thread\" with on_term \"let-go\": it closes what its main thread has";
   // A fork's parent is the process that it is a copy of.
   if (!hold.from.empty() && hold.from != actor.parent)
     return fmt::format("from \"{}\", which is not its parent", hold.from);

@@ -12,6 +12,7 @@
 #include "execute/recording_executor.h"
 #include "plan/narrowing.h"
 #include "plan/plan_free.h"
+#include "probe/holdings.h"
 #include "verify/release_budget.h"
 #include "verify/survivors.h"
 
@@ -180,8 +181,8 @@ std::vector<StepResult> telling(std::vector<StepResult> results, const std::vect
   return results;
 }
 
-/// It was not signalled, or not to the end, because it called exec; what it holds it kept across that.
-bool holds_as_another_program(const Outcome& outcome, const Attribution& now) {
+/// It was not signalled, or not to the end, because it called exec or had let go; and it holds a GPU, still or again.
+bool holds_all_the_same(const Outcome& outcome, const Attribution& now) {
   return std::any_of(outcome.results.begin(), outcome.results.end(), [&](const StepResult& result) {
     const auto* holder = result.status == StepStatus::identity_changed ? now.find(result.pid) : nullptr;
     return holder != nullptr &&
@@ -249,7 +250,8 @@ void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& see
   const auto& request = prepared_.request;
   const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience,
                              policy_.driver_deadline};
-  LiveExecutor executor(pins, rules, tools_.execution, tools_.log, tools_.wake);
+  const auto holds = [&](const ProcessKey& key) { return still_holds(key, seen); };
+  LiveExecutor executor(pins, holds, rules, tools_.execution, tools_.log, tools_.wake);
   for (auto& result : executor.execute(round, seen, deadline_)) outcome_.results.push_back(std::move(result));
   put_decided(outcome_.results, prepared_.decided);
   if (round.ends_anybody()) ++outcome_.rounds;
@@ -365,7 +367,7 @@ void Conduct::conclude(std::vector<Release> releases) {
   explain_survivors(outcome_.results, outcome_.plan, last_.snapshot);
   name_late_kills(outcome_, prepared_.request);
   name_replacements();
-  const bool left = holds_as_another_program(outcome_, last_.attribution) || !replacements_.empty() ||
+  const bool left = holds_all_the_same(outcome_, last_.attribution) || !replacements_.empty() ||
                     (!interrupted_ && next_round(last_).ends_anybody());
   outcome_.verdict = judge_command(telling(outcome_.results, prepared_.aside), releases,
                                    left ? Remaining::somebody : Remaining::nobody);

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/result.h"
 #include "model/outcome.h"
 #include "model/plan.h"
 #include "model/snapshot.h"
@@ -27,6 +29,9 @@ struct ExecutionRules {
   std::chrono::milliseconds patience{2000};  ///< for who ends by itself when the others are gone
   std::chrono::milliseconds silence{5000};   ///< of a service manager that was asked to stop a unit
 };
+
+/// Does the process hold a GPU still? gone: it has ended; any other error: it cannot be told.
+using StillHolds = std::function<Result<bool>(const ProcessKey& key)>;
 
 /// Where a run stands, for a live line.
 struct ExecutionProgress {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "execute/families.h"
 #include "execute/ladder.h"
 #include "execute/mps_client.h"
 #include "execute/unit_stops.h"
@@ -28,6 +29,7 @@ struct Target {
   std::string remark;  ///< said in its result, whatever that is
   bool settled = false;
   bool awaits_unit = false;  ///< its unit is being stopped: no signal until that is over
+  bool let_go = false;       ///< left alone, for it holds no GPU any more
   Clock::time_point since;   ///< of the first signal, or of the run before there is one
 };
 
@@ -58,6 +60,12 @@ void find_process(Target& target, const PinSet& pins) {
          fmt::format("pid {} is {} now", target.step->key.pid, to_string(now->key())));
 }
 
+/// What was judged is so no more (refused), or whether it is cannot be told.
+void leave_alone(Target& target, const Error& objection) {
+  target.let_go = objection.code == ErrorCode::refused;
+  settle(target, target.let_go ? StepStatus::identity_changed : StepStatus::skipped, objection.message);
+}
+
 StepStatus status_of(ErrorCode code) noexcept {
   if (code == ErrorCode::timed_out) return StepStatus::timed_out;
   return code == ErrorCode::denied ? StepStatus::denied : StepStatus::refused;
@@ -74,8 +82,8 @@ Result<void> send_unless_changed(const ProcessRef& process, int signal) {
 /// One run over one plan.
 class Run {
  public:
-  Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log,
-      const std::string& bus_socket);
+  Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const StillHolds& still_holds,
+      const ExecutionRules& rules, ActionLog& log, const std::string& bus_socket);
 
   [[nodiscard]] bool done() const { return alive() == 0; }
   [[nodiscard]] ExecutionProgress progress() const;
@@ -99,6 +107,9 @@ class Run {
   void follow_unit(Target& target);
   void thaw_who_was_asked();
   [[nodiscard]] bool is_ended_member(pid_t pid) const;
+  [[nodiscard]] Result<void> check_reason(const Target& target) const;
+  [[nodiscard]] Result<void> check_reason_of_relative(const Target& target) const;
+  [[nodiscard]] bool is_asked_for_in_vain(const std::string& unit);
   void send(Target& target, int signal, std::string_view name);
   void advance(Target& target);
   void note_who_is_left();
@@ -108,16 +119,20 @@ class Run {
   std::vector<Target> targets_;
   LadderTimes times_;
   UnitStops units_;
-  std::set<std::string> thawed_;  ///< groups that were tried, with what came of it in their members' details
+  std::set<std::string> thawed_;       ///< groups that were tried, with what came of it in their members' details
+  std::vector<std::size_t> families_;  ///< of the targets
+  const StillHolds& still_holds_;
   const Plan& plan_;
   ActionLog& log_;
 };
 
-Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const ExecutionRules& rules, ActionLog& log,
-         const std::string& bus_socket)
+Run::Run(const Plan& plan, const Snapshot& seen, const PinSet& pins, const StillHolds& still_holds,
+         const ExecutionRules& rules, ActionLog& log, const std::string& bus_socket)
     : seen_(&seen),
       times_{rules, Clock::now(), std::nullopt},
       units_(bus_socket, rules.silence),
+      families_(families_of(plan, seen)),
+      still_holds_(still_holds),
       plan_(plan),
       log_(log) {
   targets_.reserve(plan.steps.size());
@@ -156,12 +171,13 @@ void Run::hold_back_if_somebody_is_unpinned() {
       settle(target, StepStatus::skipped, "not everybody who is to be ended could be held on to, so nobody was");
 }
 
-/// Once for each unit with somebody alive in it; a unit all of whose holders have gone is left to its manager. What is
-/// recorded is that the manager was asked: its answer comes beside whatever else is done.
+/// Once for each unit with somebody in it who holds a GPU; a unit all of whose holders have gone is left to its
+/// manager. What is recorded is that the manager was asked: its answer comes beside whatever else is done.
 void Run::ask_units() {
   for (const auto& target : targets_) {
     if (!target.awaits_unit || target.settled || units_.knows(target.step->unit->name)) continue;
     const auto& unit = *target.step->unit;
+    if (is_asked_for_in_vain(unit.name)) continue;
     const IntendedAction action{Deed::stop_unit, plan_.id, target.step->n,     unit.main,
                                 unit.name,       {},       target.step->title, target.step->because};
     (void)recorded(log_, action, [&] { return units_.ask(unit); });  // an error is its answer, too
@@ -209,11 +225,61 @@ void Run::note_who_is_left() {
   if (!others && !times_.others_gone) times_.others_gone = Clock::now();
 }
 
+/// A step that ends somebody rests on what he holds, and he may have let go since the scan (refused), also between TERM
+/// and KILL. Who has ended is found out elsewhere.
+Result<void> Run::check_reason(const Target& target) const {
+  if (!target.step->holder) return check_reason_of_relative(target);
+  const auto holds = still_holds_(target.step->key);
+  if (!holds && holds.error().code != ErrorCode::gone) return Error{ErrorCode::io, holds.error().message};
+  if (holds && !*holds) return Error{ErrorCode::refused, "it holds no GPU any more, so it was left alone"};
+  return {};
+}
+
+/// For whose sake it ends: a holder of its family that holds still, or that ended or failed to in this run.
+Result<void> Run::check_reason_of_relative(const Target& target) const {
+  const auto family = families_[static_cast<std::size_t>(&target - targets_.data())];
+  bool has_holders = false;
+  std::optional<Error> unread;
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const Target& other = targets_[i];
+    if (families_[i] != family || !other.step->holder || !is_ending(other.step->action)) continue;
+    has_holders = true;
+    if (other.let_go) continue;
+    const auto reason = other.settled ? Result<void>() : check_reason(other);
+    if (reason) return {};
+    if (reason.error().code != ErrorCode::refused) unread = reason.error();
+  }
+  if (!has_holders) return {};
+  if (unread) return *unread;
+  return Error{ErrorCode::refused, "nobody for whose sake it was to end holds a GPU any more, so it was left alone"};
+}
+
+/// Nobody in it holds a GPU any more: it is not stopped.
+bool Run::is_asked_for_in_vain(const std::string& unit) {
+  std::vector<std::pair<Target*, Error>> objections;
+  for (auto& target : targets_) {
+    if (!target.awaits_unit || target.settled || target.step->unit->name != unit) continue;
+    const auto reason = check_reason(target);
+    if (reason) return false;
+    objections.emplace_back(&target, reason.error());
+  }
+  for (auto& [target, objection] : objections) leave_alone(*target, objection);
+  return true;
+}
+
 void Run::send(Target& target, int signal, std::string_view name) {
   const Step& step = *target.step;
   const IntendedAction action{Deed::signal, plan_.id,          step.n,     step.key,
                               {},           std::string(name), step.title, step.because};
-  const auto sent = recorded(log_, action, [&] { return send_unless_changed(*target.process, signal); });
+  // CONT only goes along with TERM, and whoever was stopped a moment ago has let go of nothing since.
+  const auto& before = target.result.signals;
+  const bool has_reason = signal == SIGCONT || (!before.empty() && before.back() == "STOP");
+  std::optional<Error> objection;
+  const auto sent = recorded(log_, action, [&] {
+    if (const auto reason = has_reason ? Result<void>() : check_reason(target); !reason) objection = reason.error();
+    return objection ? Result<void>(*objection) : send_unless_changed(*target.process, signal);
+  });
+  if (objection) return leave_alone(target, *objection);
   if (sent) {
     if (target.result.signals.empty()) target.since = Clock::now();
     target.result.signals.emplace_back(name);
@@ -257,6 +323,10 @@ void Run::end_mps_clients(Deadline deadline, int wake) {
     const auto limit = Deadline::earlier(deadline, Deadline::after(kAnswer));
     if (is_silent) {
       settle(target, StepStatus::timed_out, "the MPS control daemon does not answer; it was not signalled");
+      continue;
+    }
+    if (const auto reason = check_reason(target); !reason) {
+      leave_alone(target, reason.error());
       continue;
     }
     const Step& step = *target.step;
@@ -326,7 +396,7 @@ void Run::send_what_is_due() {
 /// Alive, and one of those that end: as its descriptor pins it, whoever has its number is it.
 bool Run::is_ended_member(pid_t pid) const {
   return std::any_of(targets_.begin(), targets_.end(), [&](const Target& target) {
-    return target.result.pid == pid && target.process != nullptr && !target.process->exited();
+    return target.result.pid == pid && !target.settled && !target.process->exited();
   });
 }
 
@@ -424,7 +494,7 @@ std::vector<StepResult> Run::finish(std::string_view why) {
 }  // namespace
 
 std::vector<StepResult> LiveExecutor::execute(const Plan& plan, const Snapshot& seen, Deadline deadline) {
-  Run run(plan, seen, pins_, rules_, log_, bus_socket_);
+  Run run(plan, seen, pins_, still_holds_, rules_, log_, bus_socket_);
   run.end_mps_clients(deadline, wake_);
   run.spare_mps_servers();
   for (;;) {

@@ -106,7 +106,7 @@ class LiveExecutorTest : public ::testing::Test {
     return plan_.steps.back();
   }
   std::vector<StepResult> execute(ExecutionRules rules, std::chrono::milliseconds limit = 20s, int wake = -1) {
-    LiveExecutor executor(pins_, rules, observer_, log_, wake);
+    LiveExecutor executor(pins_, holds_, rules, observer_, log_, wake);
     return executor.execute(plan_, seen_, Deadline::after(limit));
   }
 
@@ -115,6 +115,7 @@ class LiveExecutorTest : public ::testing::Test {
   Snapshot seen_;
   Observer observer_;
   NotedActions log_;
+  StillHolds holds_ = [](const ProcessKey&) { return true; };
 };
 
 using Words = std::vector<std::string>;
@@ -257,11 +258,76 @@ TEST_F(LiveExecutorTest, AnotherProgramSinceTheScanGetsNoSignal) {
   close(output[0]);
 }
 
+TEST_F(LiveExecutorTest, WhoLetGoSinceTheScanGetsNoSignal) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  holds_ = [](const ProcessKey&) { return false; };
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::identity_changed);
+  EXPECT_EQ(results.at(0).detail, "it holds no GPU any more, so it was left alone");
+  EXPECT_TRUE(results.at(0).signals.empty());
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+TEST_F(LiveExecutorTest, WhoLetsGoAfterTermIsNotKilled) {
+  Child child(Manner::ignores);
+  add(child.pid());
+  holds_ = [asked = 0](const ProcessKey&) mutable { return asked++ == 0; };
+  const auto results = execute({Escalation::kill_after_grace, 50ms, 50ms});
+  EXPECT_EQ(results.at(0).status, StepStatus::identity_changed);
+  EXPECT_EQ(results.at(0).signals, Words{"TERM"});
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+TEST_F(LiveExecutorTest, WhoseHoldCannotBeReadAgainGetsNoSignal) {
+  Child child(Manner::obeys);
+  add(child.pid());
+  holds_ = [](const ProcessKey&) { return Error{ErrorCode::io, "too many open files"}; };
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::skipped);
+  EXPECT_EQ(results.at(0).detail, "too many open files");
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
+TEST_F(LiveExecutorTest, ARelativeStaysWithTheHolderForWhoseSakeItWas) {
+  for (const bool holds : {false, true}) {
+    SCOPED_TRACE(holds);
+    plan_.steps.clear();
+    seen_.processes.clear();
+    Child root(Manner::obeys);
+    Child holder(Manner::obeys);
+    Child of_another_tree(Manner::obeys);
+    add(root.pid()).holder = false;
+    add(holder.pid(), Ask::at_half_grace);
+    add(of_another_tree.pid());
+    seen_.processes[1].ppid = root.pid();
+    holds_ = [&](const ProcessKey& key) { return holds || key.pid == of_another_tree.pid(); };
+    const auto results = execute({Escalation::kill_after_grace, 100ms, 50ms});
+    const auto expected = holds ? StepStatus::gone : StepStatus::identity_changed;
+    EXPECT_EQ(results.at(0).status, expected);
+    EXPECT_EQ(results.at(1).status, expected);
+    EXPECT_EQ(results.at(2).status, StepStatus::gone);
+    EXPECT_EQ(waitpid(root.pid(), nullptr, WNOHANG), holds ? root.pid() : 0);
+  }
+}
+
+TEST_F(LiveExecutorTest, AUnitInWhichNobodyHoldsAnyMoreIsNotStopped) {
+  Child child(Manner::obeys);
+  Step& step = add(child.pid());
+  step.action = Action::stop_unit;
+  step.unit = UnitTarget{"llm.service", "/system.slice/llm.service", step.key};
+  holds_ = [](const ProcessKey&) { return false; };
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::identity_changed);
+  EXPECT_TRUE(log_.lines.empty());
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+}
+
 TEST_F(LiveExecutorTest, WhatTheScanDidNotPinGetsNoSignal) {
   Child child(Manner::obeys);
   add(child.pid());
   const PinSet nothing;
-  LiveExecutor executor(nothing, {}, observer_, log_, -1);
+  LiveExecutor executor(nothing, holds_, {}, observer_, log_, -1);
   const auto results = executor.execute(plan_, seen_, Deadline::after(5s));
   EXPECT_EQ(results.at(0).status, StepStatus::skipped);
   EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
@@ -313,7 +379,7 @@ TEST_F(LiveExecutorTest, AStopThatDoesNotComeAboutIsNoReasonToKill) {
     Step& step = add(child.pid());
     step.action = Action::stop_unit;
     step.unit = UnitTarget{"llm.service", "/system.slice/llm.service", step.key};
-    LiveExecutor executor(pins_, {Escalation::kill_after_grace, 50ms, 50ms, 300ms}, observer_, log_, -1, bus);
+    LiveExecutor executor(pins_, holds_, {Escalation::kill_after_grace, 50ms, 50ms, 300ms}, observer_, log_, -1, bus);
     const auto results = executor.execute(plan_, seen_, Deadline::after(20s));
     EXPECT_EQ(results.at(0).status, StepStatus::timed_out) << bus;
     EXPECT_TRUE(results.at(0).signals.empty());
@@ -331,7 +397,7 @@ TEST_F(LiveExecutorTest, AUnitWithoutAHolderAliveIsNotAskedFor) {
   add(other.pid());
   ASSERT_TRUE(pins_.find(plan_.steps[0].key)->send_signal(SIGKILL).has_value());
   EXPECT_EQ(child.ended_by(), SIGKILL);
-  LiveExecutor executor(pins_, {}, observer_, log_, -1, silent.path());
+  LiveExecutor executor(pins_, holds_, {}, observer_, log_, -1, silent.path());
   const auto results = executor.execute(plan_, seen_, Deadline::after(20s));
   EXPECT_EQ(results.at(0).status, StepStatus::already_gone);
   EXPECT_EQ(results.at(1).status, StepStatus::gone);

@@ -111,7 +111,8 @@ struct Recycling {
   StepResult execute(std::function<void()> meddle = nullptr) {
     Meddler meddler(std::move(meddle));
     NoActionLog log;
-    LiveExecutor executor(pins, {Escalation::kill_after_grace, 200ms, 200ms}, meddler, log, -1);
+    LiveExecutor executor(
+        pins, [](const ProcessKey&) { return true; }, {Escalation::kill_after_grace, 200ms, 200ms}, meddler, log, -1);
     return executor.execute(plan, seen, Deadline::after(20s)).at(0);
   }
 };

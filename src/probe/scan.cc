@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of one scan: list, start reading maps beside, walk descriptors, ask the driver, read details of candidates
-// under their pins, prove them alive. Anything that ended meanwhile is left out; what could not be seen becomes a blind
-// spot.
+// The order of one scan: list, start reading maps beside, walk descriptors, ask the driver, pin candidates, read their
+// evidence again and their details, prove them alive. Anything that ended meanwhile is left out; what could not be seen
+// becomes a blind spot.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
@@ -21,6 +21,7 @@
 #include "probe/details.h"
 #include "probe/frozen.h"
 #include "probe/hidden_references.h"
+#include "probe/holdings.h"
 #include "probe/mappings.h"
 #include "probe/mps.h"
 #include "probe/pipes.h"
@@ -57,6 +58,11 @@ class OwnTool {
   Result<FileIdentity> own_;
 };
 
+template <class T>
+void append(std::vector<T>& into, const std::vector<T>& from) {
+  into.insert(into.end(), from.begin(), from.end());
+}
+
 class Scanner {
  public:
   Scanner(DriverSession& driver, const Policy& policy, ProcDirectory root)
@@ -91,7 +97,8 @@ class Scanner {
   void collect_references();
   [[nodiscard]] std::vector<pid_t> choose_candidates();
   void read_candidates();
-  [[nodiscard]] bool read_candidate(Process& process, DetailReader& reader);
+  void read_evidence_again(const std::vector<pid_t>& pinned);
+  void replace_evidence(const std::vector<pid_t>& of, Holdings again);
   void read_kernel_stacks(const std::vector<pid_t>& pinned);
   void drop(const std::set<pid_t>& gone);
   void read_relations();
@@ -158,10 +165,10 @@ void Scanner::add_late_comers() {
   }
   if (late.empty()) return;
   auto more = MappingScan(late, nodes_).finish();
-  mappings_.hits.insert(mappings_.hits.end(), more.hits.begin(), more.hits.end());
-  mappings_.denied.insert(mappings_.denied.end(), more.denied.begin(), more.denied.end());
-  mappings_.stuck.insert(mappings_.stuck.end(), more.stuck.begin(), more.stuck.end());
-  mappings_.failed.insert(mappings_.failed.end(), more.failed.begin(), more.failed.end());
+  append(mappings_.hits, more.hits);
+  append(mappings_.denied, more.denied);
+  append(mappings_.stuck, more.stuck);
+  append(mappings_.failed, more.failed);
 }
 
 /// Neither library nor module told of any GPU, yet there are nodes: each nvidiaN is one, in the order of minors.
@@ -224,6 +231,50 @@ std::vector<pid_t> Scanner::choose_candidates() {
   return candidates;
 }
 
+/// Whoever let go between the walk and his pin is no holder: what the walk said of the pinned ones is replaced by what
+/// is so now. It stays where that cannot be read.
+void Scanner::read_evidence_again(const std::vector<pid_t>& pinned) {
+  std::set<pid_t> holding;
+  for (const auto& reference : scan_.snapshot.references) holding.insert(reference.pid);
+  const auto& stuck = mappings_.stuck;
+  std::vector<pid_t> open, mapped;
+  for (const pid_t pid : pinned) {
+    if (!holding.contains(pid)) continue;
+    open.push_back(pid);
+    if (std::find(stuck.begin(), stuck.end(), pid) == stuck.end()) mapped.push_back(pid);
+  }
+  if (open.empty()) return;
+  replace_evidence(open, read_holdings(root_, nodes_, scan_.snapshot.host.pid_namespace, open, std::move(mapped)));
+  collect_references();
+}
+
+void Scanner::replace_evidence(const std::vector<pid_t>& of, Holdings again) {
+  std::set<pid_t> fresh;
+  for (const pid_t pid : of)
+    if (!again.is_unread(pid)) fresh.insert(pid);
+  const auto is_old = [&](const auto& hit) { return fresh.contains(hit.pid); };
+  const auto is_partial = [&](const auto& hit) { return !fresh.contains(hit.pid); };
+  auto& walk = walker_->result();
+  std::erase_if(walk.hits, is_old);
+  std::erase_if(walk.rings, is_old);
+  std::erase_if(mappings_.hits, is_old);
+  std::erase_if(again.walk.hits, is_partial);
+  std::erase_if(again.walk.rings, is_partial);
+  std::erase_if(again.mappings.hits, is_partial);
+  append(walk.hits, again.walk.hits);
+  append(walk.rings, again.walk.rings);
+  append(walk.failed, again.walk.failed);
+  append(mappings_.hits, again.mappings.hits);
+  append(mappings_.stuck, again.mappings.stuck);
+  append(mappings_.failed, again.mappings.failed);
+  const auto add_once = [](std::vector<pid_t>& list, const std::vector<pid_t>& pids) {
+    for (const pid_t pid : pids)
+      if (std::find(list.begin(), list.end(), pid) == list.end()) list.push_back(pid);
+  };
+  add_once(walk.denied, again.walk.denied);
+  add_once(mappings_.denied, again.mappings.denied);
+}
+
 /// Pin, read, prove: in this order what was read is about the pinned process (facts.md 3.4).
 void Scanner::read_candidates() {
   const auto candidates = choose_candidates();
@@ -247,6 +298,7 @@ void Scanner::read_candidates() {
     const bool same = key ? key->start_ticks == process.key.start_ticks : key.error().code != ErrorCode::gone;
     if (!same) gone.insert(pid);
   }
+  read_evidence_again(pinned);
   CommandLineScan command_lines(pinned);
   for (const pid_t pid : pinned) {
     if (gone.contains(pid)) continue;

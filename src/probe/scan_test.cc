@@ -317,6 +317,52 @@ TEST(TakeScan, MappingWithoutADescriptor) {
   });
 }
 
+/// Has `pid` react to USR1 and waits until it closed descriptor 3, then lets the driver answer, who was asked after the
+/// walk and before the pins.
+void let_go_before_the_answer(pid_t pid, pid_t driver) {
+  usleep(100000);  // the walk takes a few; a walk that comes later proves nothing and fails nothing
+  if (const auto holder = ProcessRef::open(pid)) (void)holder->send_signal(SIGUSR1);
+  const auto descriptor = "/proc/" + std::to_string(pid) + "/fd/3";
+  for (int i = 0; i < 1000 && faccessat(AT_FDCWD, descriptor.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0; ++i) usleep(500);
+  if (const auto child = ProcessRef::open(driver)) (void)child->send_signal(SIGCONT);
+}
+
+TEST(TakeScan, WhoLetsGoBetweenTheWalkAndThePinIsNoHolder) {
+  if (access(kPython, X_OK) != 0) GTEST_SKIP() << "needs python3";
+  in_machine([] {
+    int ready[2];
+    ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
+    Children children;
+    const pid_t stays = children.start([] { (void)open("/dev/nvidia0", O_RDWR); });
+    const pid_t holder = start_python(
+        "import mmap,os,signal\n"
+        "f=os.open('/dev/nvidia0',os.O_RDWR)\n"
+        "g=os.open('/dev/nvidia1',os.O_RDWR)\nm=mmap.mmap(g,4096)\nos.close(g)\n"
+        "def let_go(*_):\n m.close()\n os.close(f)\n"
+        "signal.signal(signal.SIGUSR1,let_go)\nos.write(1,b'x')\n"
+        "while True: signal.pause()\n",
+        ready[1]);
+    close(ready[1]);
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    auto driver = DriverSession::start();
+    const auto child = ProcessRef::open(driver->child());
+    ASSERT_TRUE(child && child->send_signal(SIGSTOP));
+    const pid_t meddler = fork();
+    if (meddler == 0) {
+      let_go_before_the_answer(holder, driver->child());
+      _exit(0);
+    }
+    const auto seen = take_scan(*driver, Policy());
+    EXPECT_THAT(references_of(seen.snapshot, holder), IsEmpty());
+    EXPECT_THAT(references_of(seen.snapshot, stays), ElementsAre("descriptor /dev/nvidia0 x1"));
+    EXPECT_NE(seen.snapshot.find(holder), nullptr);
+    waitpid(meddler, nullptr, 0);
+    Children::end(holder);
+    close(ready[0]);
+  });
+}
+
 TEST(TakeScan, ThreadWithATableOfItsOwnAndZombieLeader) {
   if (access(kPython, X_OK) != 0) GTEST_SKIP() << "needs python3";
   in_machine([] {
