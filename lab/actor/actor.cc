@@ -228,8 +228,9 @@ void Actor::take_final_state() {
     case FinalState::dumping:
       must(prepare_dump(index_, plan_.stuck_ms));
       die_by(SIGABRT);
-    case FinalState::traced:  // these two are done to it
+    case FinalState::traced:  // these are done to it
     case FinalState::frozen:
+    case FinalState::frozen_v1:
     case FinalState::running:
     case FinalState::spinning:
       break;

@@ -15,7 +15,17 @@ namespace lab {
 
 enum class TermHabit : std::uint32_t { exit, ignore, slow, fork, let_go };
 enum class KillHabit : std::uint32_t { exit, stuck, exiting };
-enum class FinalState : std::uint32_t { running, stopped, traced, frozen, zombie, zombie_leader, spinning, dumping };
+enum class FinalState : std::uint32_t {
+  running,
+  stopped,
+  traced,
+  frozen,
+  frozen_v1,
+  zombie,
+  zombie_leader,
+  spinning,
+  dumping
+};
 enum class HoldKind : std::uint32_t { client, files, ctl, uvm, inherited, path_only, exported };
 
 /// Where the references of a hold are.

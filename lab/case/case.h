@@ -104,6 +104,7 @@ enum class OnTerm { exit, ignore, slow, fork, let_go };
 enum class OnParentExit { stay, exit };
 enum class OnKill { exit, stuck, exiting };
 enum class ActorState { running, stopped, traced, frozen, zombie, zombie_leader, spinning, dumping };
+enum class FreezerVersion { v2, v1 };
 
 inline constexpr std::string_view kShell = "shell";  ///< ActorSpec::parent: the machine's session leader
 inline constexpr std::string_view kInit = "init";    ///< ActorSpec::parent: pid 1
@@ -132,7 +133,8 @@ struct ActorSpec {
   OnKill on_kill = OnKill::exit;
   Seconds stuck = 0;  ///< 0: for ever
   ActorState state = ActorState::running;
-  std::vector<std::string> respawn;  ///< names of children
+  FreezerVersion freezer = FreezerVersion::v2;  ///< of a frozen one
+  std::vector<std::string> respawn;             ///< names of children
   std::vector<HoldSpec> holds;
   Position at;
 };

@@ -242,6 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"Exe", kA + "exe = 'bin/x'\n", 4, "absolute path"}, Bad{"CgroupUp", kA + "cgroup = '/a/../b'\n", 4, "'..'"},
         Bad{"Argv", kA + "argv = []\n", 4, "'argv' is empty"}, Bad{"ArgvType", kA + "argv = [1]\n", 4, "a string"},
         Bad{"Env", kA + "env = { 'A=B' = 'x' }\n", 4, "environment variable"},
+        Bad{"Freezer", kA + "freezer = 'v1'\n", 4, "for state \"frozen\""},
         Bad{"Respawn", kA + "respawn = ['a']\n", 4, "not its parent"},
         Bad{"Port", kA + "listen = 65536\n", 4, "from 0 to 65535"},
         Bad{"OnTerm", kA + "on_term = 'maybe'\n", 4, "'exit', 'ignore', 'slow', 'fork' or 'let-go'"},

@@ -24,6 +24,7 @@ constexpr std::array kStates{
     std::pair{"traced"sv, ActorState::traced},     std::pair{"frozen"sv, ActorState::frozen},
     std::pair{"zombie"sv, ActorState::zombie},     std::pair{"zombie-leader"sv, ActorState::zombie_leader},
     std::pair{"spinning"sv, ActorState::spinning}, std::pair{"dumping"sv, ActorState::dumping}};
+constexpr std::array kFreezers{std::pair{"v2"sv, FreezerVersion::v2}, std::pair{"v1"sv, FreezerVersion::v1}};
 
 /// What of an actor can be judged only when all are known. Same order as Case::actors.
 struct Pending {
@@ -100,6 +101,9 @@ void read_behaviour(TableReader& table, ActorSpec& actor) {
   actor.on_kill = table.word<OnKill>("on_kill", kOnKills, OnKill::exit);
   actor.stuck = table.number("stuck", {0, kMaxSeconds}, actor.stuck);
   actor.state = table.word<ActorState>("state", kStates, ActorState::running);
+  actor.freezer = table.word<FreezerVersion>("freezer", kFreezers, FreezerVersion::v2);
+  if (table.find("freezer") != nullptr && actor.state != ActorState::frozen)
+    table.complaints().add(table.at("freezer"), "'freezer' is for state \"frozen\": set that, or leave it out");
 }
 
 void read_holds(TableReader& table, ActorSpec& actor, const MachineSpec& machine, std::optional<int> counter) {

@@ -72,6 +72,8 @@ char letter_of(FinalState state) {
   }
 }
 
+bool is_frozen(FinalState state) { return state == FinalState::frozen || state == FinalState::frozen_v1; }
+
 bool has_failed(const Slot& slot) {
   return slot.phase.load() == Phase::failed || (slot.phase.load() < Phase::ready && slot.status.load() != kNoStatus);
 }
@@ -232,7 +234,7 @@ Result<void> Machine::Impl::take_final_states(const std::vector<std::uint32_t>& 
       return Error{ErrorCode::unsupported,
                    "state \"dumping\": this kernel hands cores to somebody outside the machine"};
     }
-    if (state == FinalState::running || state == FinalState::frozen) continue;
+    if (state == FinalState::running || is_frozen(state)) continue;
     (void)pidfd(index);  // had while it lives for certain
     if (state == FinalState::traced) {
       if (auto traced = trace(index); !traced) return traced;
@@ -252,8 +254,10 @@ Result<void> Machine::Impl::take_final_states(const std::vector<std::uint32_t>& 
     if (auto dumping = await_dump(index, deadline); !dumping) return dumping;
   }
   for (const std::uint32_t index : slots) {  // last: others may be in the same cgroup
-    if (wanted(index) != FinalState::frozen) continue;
-    if (auto frozen = freeze(index, deadline); !frozen) return frozen;
+    const FinalState state = wanted(index);
+    if (!is_frozen(state)) continue;
+    auto frozen = state == FinalState::frozen ? freeze(index, deadline) : freeze_by_v1(index, deadline);
+    if (!frozen) return frozen;
   }
   return {};
 }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's part of the host's cgroup v2 tree: a directory made before the machine and removed after it. Nothing
-// but that directory is ever touched.
+// The machine's part of a cgroup tree of the host, that of version 2 or the freezer of version 1: a directory made
+// before the machine and removed after it. Nothing but that directory is ever touched.
 #pragma once
 
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace lab {
 
+enum class CgroupTree { v2, v1_freezer };
+
 class MachineCgroup {
  public:
-  /// Below the caller's own cgroup. unsupported: no cgroup v2 tree, or no right to make a directory there; says which.
-  [[nodiscard]] static vacate::Result<MachineCgroup> create();
+  /// Below the caller's own cgroup. unsupported: there is no such tree, or no right to make a directory there; says
+  /// which.
+  [[nodiscard]] static vacate::Result<MachineCgroup> create(CgroupTree tree);
 
   MachineCgroup(MachineCgroup&& other) noexcept;
   MachineCgroup& operator=(MachineCgroup&&) = delete;
@@ -27,5 +31,10 @@ class MachineCgroup {
   explicit MachineCgroup(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
+
+/// Starts a process that thaws `path`, a group of the freezer of version 1, and all below it as soon as the last copy
+/// of the descriptor that it gives back is closed: by the end of who has it, whatever that was. What that freezer holds
+/// takes not even KILL, so a machine with somebody in it would never end.
+[[nodiscard]] vacate::Result<vacate::UniqueFd> start_thawer(const std::string& path);
 
 }  // namespace lab

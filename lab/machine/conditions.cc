@@ -55,6 +55,14 @@ std::string cgroup_of(pid_t pid) {
   return "/";
 }
 
+Result<std::string> group_to_freeze(const Slot& slot, bool has_cgroups) {
+  std::string path = cgroup_of(slot.pid.load());
+  if (has_cgroups && path != "/") return path;
+  return Error{
+      ErrorCode::unsupported,
+      fmt::format("actor '{}': state \"frozen\" needs a cgroup of cgroup v2, its own or an ancestor's", slot.name)};
+}
+
 }  // namespace
 
 bool can_dump() {
@@ -90,13 +98,9 @@ Result<void> Machine::Impl::trace(std::uint32_t index) const {
 
 Result<void> Machine::Impl::freeze(std::uint32_t index, Deadline deadline) const {
   const Slot& slot = board.slot(index);
-  const std::string path = cgroup_of(slot.pid.load());
-  if (!has_cgroups || path == "/") {
-    return Error{
-        ErrorCode::unsupported,
-        fmt::format("actor '{}': state \"frozen\" needs a cgroup of cgroup v2, its own or an ancestor's", slot.name)};
-  }
-  const std::string folder = "/sys/fs/cgroup" + path;
+  const auto path = group_to_freeze(slot, has_cgroups);
+  if (!path) return path.error();
+  const std::string folder = "/sys/fs/cgroup" + *path;
   if (auto written = write_file(folder + "/cgroup.freeze", "1"); !written) return written;
   const UniqueFd events(open((folder + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
   for (;;) {
@@ -107,6 +111,27 @@ Result<void> Machine::Impl::freeze(std::uint32_t index, Deadline deadline) const
     pollfd change{events.get(), POLLPRI, 0};
     poll(&change, 1, deadline.poll_timeout_ms());
   }
+}
+
+Result<void> Machine::Impl::freeze_by_v1(std::uint32_t index, Deadline deadline) const {
+  const Slot& slot = board.slot(index);
+  const auto path = group_to_freeze(slot, has_cgroups);
+  if (!path) return path.error();
+  const std::string folder = kV1Freezer + *path;
+  if (auto made = make_directories(folder); !made) return made;
+  const std::string members = read_file("/sys/fs/cgroup" + *path + "/cgroup.procs");
+  for (const std::string_view pid : vacate::split(members, '\n')) {
+    if (pid.empty()) continue;
+    if (auto moved = write_file(folder + "/cgroup.procs", pid); !moved) return moved;
+  }
+  if (auto written = write_file(folder + "/freezer.state", "FROZEN"); !written) return written;
+  // Version 1 tells nobody when it is done, hence the short looks.
+  while (vacate::trim(read_file(folder + "/freezer.state")) != "FROZEN") {
+    if (deadline.passed()) return Error{ErrorCode::timed_out, fmt::format("'{}' does not freeze", slot.name)};
+    pollfd end{pidfd(index), POLLIN, 0};
+    poll(&end, 1, 1);
+  }
+  return {};
 }
 
 }  // namespace lab

@@ -36,17 +36,32 @@ void on_child(int /*sig*/) {
 
 }  // namespace
 
-Result<void> Conductor::join_cgroup() const {
-  if (setup_.cgroup.empty()) return {};
-  const UniqueFd procs(open((setup_.cgroup + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
-  if (!procs || write(procs.get(), "0", 1) != 1) return system_error("joining the machine's cgroup");
+Result<void> Conductor::join_cgroups() const {
+  for (const std::string& group : {setup_.cgroup, setup_.v1_freezer}) {
+    if (group.empty()) continue;
+    const UniqueFd procs(open((group + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    if (!procs || write(procs.get(), "0", 1) != 1) return system_error("joining the machine's cgroup");
+  }
+  if (setup_.cgroup.empty() && setup_.v1_freezer.empty()) return {};
   if (unshare(CLONE_NEWCGROUP) != 0) return system_error("cgroup namespace");
+  return {};
+}
+
+Result<void> Conductor::mount_cgroups() const {
+  constexpr auto kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  const std::string cgroups = setup_.root + "/sys/fs/cgroup";
+  if (!setup_.cgroup.empty() && mount("cgroup2", cgroups.c_str(), "cgroup2", kFlags, nullptr) != 0)
+    return system_error("cgroup tree");
+  if (setup_.v1_freezer.empty()) return {};
+  const std::string freezer = setup_.root + kV1Freezer;
+  if (auto made = make_directories(freezer); !made) return made;
+  if (mount("cgroup", freezer.c_str(), "cgroup", kFlags, "freezer") != 0) return system_error("freezer of cgroup v1");
   return {};
 }
 
 /// A mount namespace of its own: the supervisor and the driver's server keep the host's root and its /proc.
 Result<void> Conductor::enter() {
-  if (auto joined = join_cgroup(); !joined) return joined;
+  if (auto joined = join_cgroups(); !joined) return joined;
   if (unshare(CLONE_NEWNS) != 0) return system_error("mount namespace");
   if (auto closed = make_mounts_private(); !closed) return closed;
   const char* options = setup_.scenario.machine.hidepid ? kHidePid : nullptr;
@@ -54,11 +69,7 @@ Result<void> Conductor::enter() {
   if (mount("proc", proc.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
     return system_error("procfs");
   if (auto shown = show_proc_driver(proc, setup_.driver); !shown) return shown;
-  const std::string cgroups = setup_.root + "/sys/fs/cgroup";
-  if (!setup_.cgroup.empty() &&
-      mount("cgroup2", cgroups.c_str(), "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
-    return system_error("cgroup tree");
-  }
+  if (auto mounted = mount_cgroups(); !mounted) return mounted;
   return pivot_into(setup_.root);
 }
 
@@ -93,7 +104,7 @@ void Conductor::idle() {
   setsid();
   close_range(0, ~0U, 0);
   (void)set_cmdline({});  // cosmetic, and only while there is a /proc
-  if (!join_cgroup() || unshare(CLONE_NEWNS) != 0 || !make_mounts_private() || !pivot_into(setup_.root)) _exit(1);
+  if (!join_cgroups() || unshare(CLONE_NEWNS) != 0 || !make_mounts_private() || !pivot_into(setup_.root)) _exit(1);
   set_comm("kthreadd");
   for (;;) pause();
 }

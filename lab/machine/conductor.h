@@ -16,8 +16,9 @@ namespace lab {
 struct MachineSetup {
   const Case& scenario;
   DriverConfig driver;
-  std::string root;    ///< of the machine, as the supervisor sees it
-  std::string cgroup;  ///< of the machine, on the host; empty: there is none
+  std::string root;        ///< of the machine, as the supervisor sees it
+  std::string cgroup;      ///< of the machine, on the host; empty: there is none
+  std::string v1_freezer;  ///< likewise, in the freezer of version 1; empty: the case needs none
   Board board;
 };
 
@@ -32,7 +33,8 @@ class Conductor {
 
  private:
   [[nodiscard]] vacate::Result<void> enter();
-  [[nodiscard]] vacate::Result<void> join_cgroup() const;
+  [[nodiscard]] vacate::Result<void> join_cgroups() const;
+  [[nodiscard]] vacate::Result<void> mount_cgroups() const;
   void become_init() const;
 
   const MachineSetup& setup_;

@@ -20,6 +20,9 @@
 
 namespace lab {
 
+/// Where the machine has the freezer of cgroup version 1, if its case needs one.
+inline constexpr const char* kV1Freezer = "/cgroup/freezer";
+
 /// A command that was started and not yet finished.
 struct RunningCommand {
   std::uint32_t slot = kNoSlot;
@@ -69,6 +72,8 @@ struct Machine::Impl {
   /// Has `slot` traced by a helper, and its cgroup frozen.
   [[nodiscard]] vacate::Result<void> trace(std::uint32_t slot) const;
   [[nodiscard]] vacate::Result<void> freeze(std::uint32_t slot, vacate::Deadline deadline) const;
+  /// The freezer of version 1 gets a group of the same path with the same processes in it.
+  [[nodiscard]] vacate::Result<void> freeze_by_v1(std::uint32_t slot, vacate::Deadline deadline) const;
   /// Finds the number in the machine of a process that only knows the one that it has in a child pid namespace.
   void find_number(std::uint32_t slot) const;
   /// The first process of the child pid namespace of that name. malformed: there is none that lives.

@@ -101,14 +101,14 @@ KillHabit habit_of(OnKill on_kill) {
   return KillHabit::exit;
 }
 
-FinalState state_of(ActorState state) {
-  switch (state) {
+FinalState state_of(const ActorSpec& spec) {
+  switch (spec.state) {
     case ActorState::stopped:
       return FinalState::stopped;
     case ActorState::traced:
       return FinalState::traced;
     case ActorState::frozen:
-      return FinalState::frozen;
+      return spec.freezer == FreezerVersion::v1 ? FinalState::frozen_v1 : FinalState::frozen;
     case ActorState::dumping:
       return FinalState::dumping;
     case ActorState::zombie:
@@ -164,7 +164,7 @@ ActorPlan plan_actor(const Case& scenario, const ActorSpec& spec) {
   plan.slow_ms = static_cast<std::uint64_t>(milliseconds(spec.slow));
   plan.on_kill = habit_of(spec.on_kill);
   plan.stuck_ms = spec.stuck > 0 ? milliseconds(spec.stuck) : -1;
-  plan.state = state_of(spec.state);
+  plan.state = state_of(spec);
   for (const HoldSpec& hold : spec.holds) {
     plan.holds.push_back(plan_hold(scenario, hold));
     plan.fork_only = plan.fork_only || plan.holds.back().kind == HoldKind::inherited;

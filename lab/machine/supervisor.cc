@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -135,7 +136,12 @@ int await_end(const MachineSetup& setup, pid_t init, pid_t second, DriverServer&
   }
 }
 
-Result<void> supervise(const Case& scenario, const MachinePaths& paths, const std::string& cgroup, int report,
+/// The groups of the machine on the host.
+struct MachineGroups {
+  std::string cgroup, v1_freezer;  ///< empty: none
+};
+
+Result<void> supervise(const Case& scenario, const MachinePaths& paths, const MachineGroups& groups, int report,
                        const std::function<int(Machine&)>& body) {
   auto config = driver_config(scenario);
   if (!config) return config.error();
@@ -149,17 +155,20 @@ Result<void> supervise(const Case& scenario, const MachinePaths& paths, const st
   if (auto shown = show_device_nodes(*root, *config); !shown) return shown;
   auto board = Board::create(*root + kBoardPath);
   if (!board) return board.error();
-  const MachineSetup setup{scenario, *config, *root, cgroup, *board};
+  const MachineSetup setup{scenario, *config, *root, groups.cgroup, groups.v1_freezer, *board};
   (void)board->add("init", SlotKind::actor, kNoSlot);
 
   watched_region.store(&board->region());
   struct sigaction action {};
   action.sa_handler = on_child;
   sigaction(SIGCHLD, &action, nullptr);
+  auto frozen = groups.v1_freezer.empty() ? Result<UniqueFd>(UniqueFd()) : start_thawer(groups.v1_freezer);
+  if (!frozen) return frozen.error();
   if (unshare(CLONE_NEWPID) != 0) return system_error("pid namespace");
   const pid_t init = fork();
   if (init < 0) return system_error("fork");
   if (init == 0) be_init(setup, *self, report, body);
+  frozen->reset();              // pid 1 alone has it from here
   const pid_t second = fork();  // its parent is outside, as that of the host's kthreadd is
   if (second < 0) return system_error("fork");
   if (second == 0) {
@@ -174,14 +183,30 @@ Result<void> supervise(const Case& scenario, const MachinePaths& paths, const st
 
 }  // namespace
 
+namespace {
+
+bool needs_v1_freezer(const Case& scenario) {
+  return std::any_of(scenario.actors.begin(), scenario.actors.end(), [](const ActorSpec& actor) {
+    return actor.state == ActorState::frozen && actor.freezer == FreezerVersion::v1;
+  });
+}
+
+}  // namespace
+
 Result<int> run_in_machine(const Case& scenario, const MachinePaths& paths, const std::function<int(Machine&)>& body) {
   if (auto refusal = unsupported(scenario)) return Error{ErrorCode::unsupported, *refusal + " is not there yet"};
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe");
   const UniqueFd report(ends[0]);
   UniqueFd report_end(ends[1]);
-  const auto cgroup = MachineCgroup::create();
+  const auto cgroup = MachineCgroup::create(CgroupTree::v2);
   if (!cgroup) std::fprintf(stderr, "vacate-lab: no cgroups in the machine: %s\n", cgroup.error().message.c_str());
+  std::optional<MachineCgroup> freezer;
+  if (needs_v1_freezer(scenario)) {
+    auto made = MachineCgroup::create(CgroupTree::v1_freezer);
+    if (!made) return made.error();
+    freezer.emplace(*std::move(made));
+  }
   auto self = pidfd_of_self();
   if (!self) return self.error();
   std::fflush(nullptr);
@@ -190,7 +215,8 @@ Result<int> run_in_machine(const Case& scenario, const MachinePaths& paths, cons
   if (supervisor == 0) {
     close(report.get());
     die_with(*self);
-    if (auto done = supervise(scenario, paths, cgroup ? cgroup->path() : "", report_end.get(), body); !done) {
+    const MachineGroups groups{cgroup ? cgroup->path() : "", freezer ? freezer->path() : ""};
+    if (auto done = supervise(scenario, paths, groups, report_end.get(), body); !done) {
       send(report_end.get(), done.error());
     }
     _exit(0);

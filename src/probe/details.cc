@@ -66,18 +66,19 @@ bool parse_frozen(std::string_view cgroup_events) noexcept {
 
 FrozenCgroups FrozenCgroups::read() {
   FrozenCgroups cgroups;
-  if (const auto mounts = read_file("/proc/self/mountinfo")) cgroups.mount_ = parse_cgroup2_mount(*mounts);
+  if (const auto mounts = read_file("/proc/self/mountinfo")) cgroups.mounts_ = parse_freezer_mounts(*mounts);
   return cgroups;
 }
 
-bool FrozenCgroups::is_frozen(const std::string& path) {
+bool FrozenCgroups::is_frozen(const std::string& path, Freezer freezer) {
+  const std::string& mount = freezer == Freezer::v1 ? mounts_.v1 : mounts_.v2;
   // "/.." prefixes: outside of what this cgroup namespace can see.
-  if (mount_.empty() || path.empty() || path == "/" || path.find("/..") != std::string::npos) return false;
-  const auto [entry, added] = known_.try_emplace(path, false);
-  if (added) {
-    const auto events = read_file((mount_ + path + "/cgroup.events").c_str(), 4096);
-    entry->second = events && parse_frozen(*events);
-  }
+  if (mount.empty() || path.empty() || path == "/" || path.find("/..") != std::string::npos) return false;
+  const auto [entry, added] = known_.try_emplace({freezer, path}, false);
+  if (!added) return entry->second;
+  const char* const file = freezer == Freezer::v1 ? "/freezer.state" : "/cgroup.events";
+  const auto text = read_file((mount + path + file).c_str(), 4096);
+  if (text) entry->second = freezer == Freezer::v1 ? trim(*text) != "THAWED" : parse_frozen(*text);
   return entry->second;
 }
 
@@ -137,7 +138,8 @@ Result<void> DetailReader::read_everything(Process& process) {
   }
   const ProcDirectory& owner = thread ? *thread : *directory;
   if (auto facts = read_memory_facts(owner, process); !facts) return facts;
-  process.condition = condition_of(before, process, *status, thread_state);
+  const auto groups = cgroup ? parse_freezer_paths(*cgroup) : FreezerPaths{};
+  process.condition = condition_of(before, process, *status, groups, thread_state);
   if (process.state != 'D' && thread_state != 'D') process.wchan.clear();
   return {};
 }
@@ -160,14 +162,22 @@ Result<void> DetailReader::read_memory_facts(const ProcDirectory& owner, Process
   return {};
 }
 
+/// Since Linux 6.1 version 1 freezes who sleeps where it sleeps, so that only the group tells; before, and whoever it
+/// met awake, it has wait in its refrigerator (facts.md 3.5). Who is in D at once with the group is not reached by
+/// KILL, whatever for.
+bool DetailReader::is_frozen(const Process& now, const FreezerPaths& groups, char thread_state) {
+  if (now.wchan == "__refrigerator" || now.wchan == "do_freezer_trap") return true;
+  if (groups.v2 && frozen_.is_frozen_by_v2(*groups.v2)) return true;
+  const bool waits = now.state == 'D' || thread_state == 'D';
+  return waits && groups.v1 && frozen_.is_frozen_by_v1(*groups.v1);
+}
+
 Condition DetailReader::condition_of(const Process& before, const Process& now, const ProcStatus& status,
-                                     char thread_state) {
+                                     const FreezerPaths& groups, char thread_state) {
   if (is_gone(now) && now.threads <= 1) return Condition::zombie;
   if (status.core_dumping) return Condition::dumping_core;
   if (now.exiting) return Condition::exiting;
-  // Frozen by version 1 of the cgroups, by version 2 (facts.md 3.5).
-  if (now.wchan == "__refrigerator" || now.wchan == "do_freezer_trap" || frozen_.is_frozen(now.cgroup))
-    return Condition::frozen;
+  if (is_frozen(now, groups, thread_state)) return Condition::frozen;
   if (now.state == 'Z') return thread_state == 'D' ? Condition::stuck : Condition::zombie_leader;
   if (now.state == 'T') return Condition::stopped;
   if (now.state == 't') return Condition::traced;

@@ -6,10 +6,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/process.h"
 #include "os/expendable_pass.h"
+#include "os/freezer.h"
 #include "os/procfs.h"
 #include "os/users.h"
 
@@ -19,12 +21,15 @@ namespace vacate {
 class FrozenCgroups {
  public:
   [[nodiscard]] static FrozenCgroups read();
-  /// `path` as parse_cgroup() gives it.
-  [[nodiscard]] bool is_frozen(const std::string& path);
+  [[nodiscard]] bool is_frozen_by_v2(const std::string& path) { return is_frozen(path, Freezer::v2); }
+  /// Or being frozen: as long as one of its processes does not get there, it is not called frozen.
+  [[nodiscard]] bool is_frozen_by_v1(const std::string& path) { return is_frozen(path, Freezer::v1); }
 
  private:
-  std::string mount_;
-  std::map<std::string, bool> known_;
+  [[nodiscard]] bool is_frozen(const std::string& path, Freezer freezer);
+
+  FreezerMounts mounts_;
+  std::map<std::pair<Freezer, std::string>, bool> known_;
 };
 /// "frozen 1" in cgroup.events.
 [[nodiscard]] bool parse_frozen(std::string_view cgroup_events) noexcept;
@@ -43,8 +48,9 @@ class DetailReader {
  private:
   [[nodiscard]] Result<void> read_everything(Process& process);
   [[nodiscard]] Result<void> read_memory_facts(const ProcDirectory& owner, Process& process) const;
+  [[nodiscard]] bool is_frozen(const Process& now, const FreezerPaths& groups, char thread_state);
   [[nodiscard]] Condition condition_of(const Process& before, const Process& now, const ProcStatus& status,
-                                       char thread_state);
+                                       const FreezerPaths& groups, char thread_state);
 
   const ProcDirectory& root_;
   Users users_;

@@ -261,18 +261,28 @@ TEST_F(Details, FrozenByVersionOneIsSeen) {
     GTEST_SKIP() << "no freezer of version 1 here";
   const Cgroup group(kFreezer);
   if (!group.made()) GTEST_SKIP() << "no control group can be made here";
-  Child child([] {});
-  ASSERT_TRUE(group.write("cgroup.procs", std::to_string(child.pid())));
-  ASSERT_TRUE(group.write("freezer.state", "FROZEN"));
-  ASSERT_TRUE(group.reads("freezer.state", "FROZEN"));
-  ASSERT_TRUE(reaches(root_, child.pid(), 'D'));
-  DetailReader reader(root_, Users::read());
-  auto process = walked(root_, child.pid());
-  const bool read = reader.read(process).has_value();
-  ASSERT_TRUE(group.write("freezer.state", "THAWED"));  // a KILL stays pending until then
-  ASSERT_TRUE(read);
-  EXPECT_EQ(process.condition, Condition::frozen);
-  child.end();
+  // The kernel freezes a sleep where it is, and wakes a pause into its refrigerator.
+  Child sleeping([] { sleep(3600); });
+  Child pausing([] {});
+  std::vector<Condition> seen;
+  const auto look = [&](const Child& child) {
+    if (!reaches(root_, child.pid(), 'D')) return;
+    DetailReader reader(root_, Users::read());
+    auto process = walked(root_, child.pid());
+    if (reader.read(process)) seen.push_back(process.condition);
+  };
+  for (const auto* child : {&sleeping, &pausing}) {
+    EXPECT_TRUE(reaches(root_, child->pid(), 'S'));
+    EXPECT_TRUE(group.write("cgroup.procs", std::to_string(child->pid())));
+  }
+  if (group.write("freezer.state", "FROZEN") && group.reads("freezer.state", "FROZEN")) {
+    look(sleeping);
+    look(pausing);
+  }
+  EXPECT_TRUE(group.write("freezer.state", "THAWED"));  // a KILL stays pending until then
+  EXPECT_THAT(seen, ::testing::ElementsAre(Condition::frozen, Condition::frozen));
+  sleeping.end();
+  pausing.end();
 }
 
 TEST(ApplyLook, TellsWhereItIsStuckAndUndoesAMoment) {
