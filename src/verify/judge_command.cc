@@ -33,7 +33,7 @@ bool any_owed(const std::vector<Release>& releases) {
 Verdict judge_command(const std::vector<StepResult>& results, const std::vector<Release>& releases,
                       Remaining remaining) {
   if (any_result(results, {StepStatus::refused, StepStatus::denied})) return Verdict::refused;
-  if (remaining == Remaining::somebody ||
+  if (remaining == Remaining::somebody || any_proof(releases, Proof::kept) ||
       any_result(results, {StepStatus::timed_out, StepStatus::stuck, StepStatus::skipped}))
     return Verdict::holders_remain;
   if (any_gpu(releases, GpuVerdict::releasing) || any_owed(releases)) return Verdict::releasing;

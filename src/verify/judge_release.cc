@@ -2,6 +2,7 @@
 #include "verify/judge_release.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace vacate {
 namespace {
@@ -12,11 +13,20 @@ bool fell_enough(const ReleaseView& view, const Policy& policy) {
   return *view.before >= *view.used && *view.before - *view.used + policy.memory_tolerance >= *view.ended_charged;
 }
 
+/// Those who stay have clients of what was ended. An ended one that was charged nothing leaves nothing behind.
+bool is_kept(const ReleaseView& view) {
+  const bool had_memory = !view.ended_charged.known() || view.ended_charged->count > 0;
+  return had_memory && !view.keepers.empty();
+}
+
 /// No fall for a while, and the last release is too long ago for more to be under way (design.md, Numbers).
 bool is_at_rest(const ReleaseView& view, const Policy& policy) {
   const bool released_just_now = view.since_release.has_value() && *view.since_release < policy.recent_release;
   return view.since_fall >= policy.held_by_nobody_after && !released_just_now;
 }
+
+/// Without a fall: what was not shared has come back by then, where the driver does not tell whom it charges the rest.
+constexpr std::chrono::milliseconds kRestWithKeepers{1000};
 
 Bytes floor_of(const ReleaseView& view) { return view.baseline.value_or(Bytes{0}); }
 
@@ -38,9 +48,15 @@ Judgement judge_without_figure(const ReleaseView& view) {
 Judgement judge_in_use(const ReleaseView& view, const Policy& policy) {
   if (!view.touched) return settled(GpuVerdict::in_use, Proof::seen);
   if (view.ended_still_listed) return not_yet(GpuVerdict::in_use, "the driver still charges a process that has ended");
+  if (fell_enough(view, policy)) return settled(GpuVerdict::in_use, Proof::seen);
   const bool explained =
       view.holders_charged.known() && *view.used <= floor_of(view) + *view.holders_charged + policy.memory_tolerance;
-  if (explained || fell_enough(view, policy)) return settled(GpuVerdict::in_use, Proof::seen);
+  if (is_kept(view) && (explained || view.since_fall >= kRestWithKeepers))
+    return settled(
+        GpuVerdict::in_use, Proof::kept,
+        fmt::format("memory of what was ended stays: {} {} it, and {} not ended", fmt::join(view.keepers, ", "),
+                    view.keepers.size() == 1 ? "shares" : "share", view.keepers.size() == 1 ? "is" : "are"));
+  if (explained) return settled(GpuVerdict::in_use, Proof::seen);
   // Stable is not free (design.md, rule 6): what is left may be the others' or not have come back.
   if (is_at_rest(view, policy))
     return settled(

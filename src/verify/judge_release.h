@@ -25,7 +25,8 @@ struct ReleaseView {
   Reading<Bytes> holders_charged;           ///< what the driver charges them; unknown if any of them is unknown
   bool touched = false;                     ///< somebody who pinned it was ended, or ended while we watched
   Reading<Bytes> ended_charged;             ///< what the driver charged those, before
-  bool ended_still_listed = false;          ///< the driver still charges one of them
+  bool ended_still_listed = false;          ///< the driver still charges one of them for what nobody left keeps
+  std::vector<pid_t> keepers;               ///< of `holders`: those who shared a client with one of them; sorted
   bool unseen_possible = false;             ///< something that this scan cannot see could hold it
   bool has_fallen = false;                  ///< the figure fell since the watch began
   std::chrono::milliseconds since_fall{0};  ///< since the figure last fell, or since the watch began
@@ -36,6 +37,7 @@ struct ReleaseView {
 enum class Proof {
   seen,        ///< the memory is back, or there was none to come back
   pending,     ///< not yet
+  kept,        ///< it cannot come back: others, who stay, share clients with what was ended
   unreadable,  ///< no figure to see it by
 };
 

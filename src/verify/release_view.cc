@@ -65,6 +65,27 @@ bool could_be_held_unseen(const Sighting& now, const EndedShare& ended, unsigned
   return control_file || charged;
 }
 
+bool is_same_holder(pid_t pid, const Sighting& before, const Sighting& now) {
+  const auto* then = before.snapshot.find(pid);
+  const auto* holder = now.attribution.find(pid);
+  return then != nullptr && holder != nullptr && is_same_process(then->key, holder->key);
+}
+
+/// Who of `holders` had an open file of a client in common with somebody who ended: that client lives on.
+std::vector<pid_t> keepers_among(const std::vector<pid_t>& holders, const EndedShare& ended, const Sighting& before,
+                                 const Sighting& now) {
+  std::vector<pid_t> keepers;
+  for (const auto pid : holders) {
+    const auto& clients = before.snapshot.shared_clients;
+    const bool shares = std::any_of(clients.begin(), clients.end(), [&](const std::vector<pid_t>& client) {
+      return contains(client, pid) &&
+             std::any_of(client.begin(), client.end(), [&](pid_t other) { return contains(ended.pids, other); });
+    });
+    if (shares && is_same_holder(pid, before, now)) keepers.push_back(pid);
+  }
+  return keepers;
+}
+
 }  // namespace
 
 bool has_ended(StepStatus status) noexcept {
@@ -79,7 +100,8 @@ EndedShare ended_share(const Sighting& before, const Plan& plan, const std::vect
     for (const auto& place : holder->gpus) {
       if (place.index != gpu) continue;
       share.referenced = true;
-      share.pinned = share.pinned || holder->pins_memory();
+      if (holder->pins_memory()) share.pids.push_back(pid);
+      share.pinned = !share.pids.empty();
       if (place.memory.known()) {
         add_charge(share, place.memory);
         share.charged_pids.push_back(pid);
@@ -125,12 +147,13 @@ ReleaseView view_of(unsigned gpu, const Sighting& before, const EndedShare& ende
   // Failing a baseline from before, what an unheld GPU uses now is one (design.md, words).
   if (!view.baseline.known() && view.holders.empty() && !view.unseen_possible)
     view.baseline = baseline_of(now.attribution, gpu);
+  view.keepers = keepers_among(view.holders, ended, before, now);
   Reading<Bytes> charged = Bytes{0};
   for (const auto& charge : figures.charges) {
     if (charge.gpu != gpu) continue;
     const bool held =
         std::binary_search(view.holders.begin(), view.holders.end(), charge.pid);  // the number may be a new holder's
-    if (contains(ended.charged_pids, charge.pid) && !held) {
+    if (contains(ended.charged_pids, charge.pid) && !held && view.keepers.empty()) {
       view.ended_still_listed = true;
     } else if (charged.known()) {
       charged = charge.memory.known() ? Reading<Bytes>(*charged + *charge.memory) : charge.memory;

@@ -14,6 +14,7 @@ namespace vacate {
 struct EndedShare {
   bool referenced = false;  ///< any reference at all, device files included
   bool pinned = false;      ///< a context or memory
+  std::vector<pid_t> pids;  ///< who of them pinned it; sorted
   Reading<Bytes> charged = Bytes{0};
   std::vector<pid_t>
       charged_pids;  ///< whom the driver charged for it: themselves, or dead openers of what they inherited; sorted
