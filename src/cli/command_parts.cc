@@ -15,7 +15,8 @@ namespace vacate {
 int number_of(ExitCode code) noexcept { return static_cast<int>(code); }
 
 int delivered(std::string_view text, int code) {
-  const auto written = write_all(STDOUT_FILENO, text);
+  auto written = write_all(STDOUT_FILENO, text);
+  if (written) written = see_to_the_end(STDOUT_FILENO);
   if (written) return code;
   // A reader that has seen enough ('vacate status | head') needs no complaint; the exit code tells whoever asks.
   if (written.error().code != ErrorCode::gone) complain(written.error().message);

@@ -24,8 +24,9 @@ void let_go_of(std::initializer_list<int> descriptors) noexcept {
 }
 
 /// Other codes could be those of the command.
+constexpr int kFailed = 125;
+
 int fail_before_the_start(const Error& error) {
-  static constexpr int kFailed = 125;
   if (error.code == ErrorCode::malformed) return complain_about(error);
   complain(fmt::format("{}; the command was not started", error.message));
   return kFailed;
@@ -50,8 +51,8 @@ int run_under_a_keeper(const RunOptions& options, const InheritedState& inherite
   const RunOutcome& outcome = *ran;
   const RunDetail detail = options.quiet || prints ? RunDetail::what_went_wrong : RunDetail::what_was_ended;
   for (const auto& line : render_run_lines(outcome, detail)) complain(line);
-  const int code = exit_code_of(outcome);
-  if (prints) static_cast<void>(delivered(render_run_json(outcome), code));
+  int code = exit_code_of(outcome);
+  if (prints && delivered(render_run_json(outcome), code) != code) code = kFailed;
   if (const int signal = ending_signal_of(outcome); signal != 0) die_by(signal);
   return code;
 }

@@ -17,9 +17,11 @@
 namespace vacate {
 
 void open_standard_descriptors() noexcept {
-  for (int descriptor = 0; descriptor <= 2; ++descriptor)
-    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
-      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest free number
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    // The lowest free number is taken. The other way round than it is used: what is written there is lost, and says so.
+    const int use = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) static_cast<void>(open("/dev/null", use));
+  }
 }
 
 void raise_descriptor_limit() noexcept {
@@ -57,6 +59,13 @@ Result<void> write_all(int descriptor, std::string_view text) noexcept {
     if (written < 0) return system_error("cannot write the output");
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return {};
+}
+
+Result<void> see_to_the_end(int descriptor) noexcept {
+  // NFS and FUSE tell of what they could not keep when a descriptor is closed, of any copy.
+  const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (copy >= 0 && close(copy) != 0 && errno != EINTR) return system_error("cannot write the output");
   return {};
 }
 

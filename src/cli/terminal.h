@@ -10,7 +10,8 @@
 
 namespace vacate {
 
-/// Opens /dev/null where descriptor 0, 1 or 2 is closed: a file opened later would get its number and our output.
+/// Opens /dev/null where descriptor 0, 1 or 2 is closed: a file opened later would get its number and our output. Using
+/// it fails as using the closed one would.
 void open_standard_descriptors() noexcept;
 
 /// The soft limit of descriptors becomes the hard one: every candidate of a scan is pinned by a pidfd, and a busy
@@ -25,6 +26,8 @@ void raise_descriptor_limit() noexcept;
 
 /// All of `text`, or why not.
 [[nodiscard]] Result<void> write_all(int descriptor, std::string_view text) noexcept;
+/// Has the file system taken what was written to `descriptor`?
+[[nodiscard]] Result<void> see_to_the_end(int descriptor) noexcept;
 /// One line on standard error; where that fails there is nobody left to tell.
 void complain(std::string_view line) noexcept;
 
