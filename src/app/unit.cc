@@ -99,6 +99,7 @@ Result<UnitLint> lint_unit_of(const std::string& subject) {
   lint.unread = std::move(found->unread);
   for (const auto& source : found->sources) lint.files.push_back(source.path);
   UnitToLint unit;
+  if (const auto name = parse_service_name(found->name)) unit.prefix = name->prefix;
   unit.settings = UnitSettings::parse(found->sources);
   unit.work = is_service_of_others_work(found->name) ? UnitWork::of_others : UnitWork::its_own;
   read_environment(unit, lint);

@@ -42,7 +42,8 @@ Result<std::vector<uid_t>> resolve_users(const std::vector<std::string>& words) 
   std::vector<uid_t> uids;
   const Users users = Users::read();
   for (const auto& word : words) {
-    const auto named = users.find(word);
+    auto named = users.find(word);
+    if (!named) named = find_dynamic_user(word);
     const auto number = parse_unsigned(word);
     if (!named && (!number || *number > 0xFFFFFFFEU))
       return Error{ErrorCode::malformed,

@@ -7,6 +7,7 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,24 @@ TEST(Users, NameOrNumber) {
   EXPECT_EQ(users.name_of(5), "5");
   EXPECT_EQ(users.find("alice"), uid_t{1001});
   EXPECT_FALSE(users.find("neg"));
+}
+
+TEST(Users, OfRunningServicesAreFoundByTheLinksOfTheManager) {
+  const std::string folder = testing::TempDir() + "dynamic-uid-" + std::to_string(getpid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  const auto link = [&](const char* name, const char* target) {
+    return symlink(target, (folder + "/direct:" + name).c_str()) == 0;
+  };
+  ASSERT_TRUE(link("llm", "61184") && link("61184", "llm"));
+  ASSERT_TRUE(link("low", "1001") && link("1001", "low"));       // nobody's to give away
+  ASSERT_TRUE(link("other", "61185") && link("61185", "else"));  // the two do not agree
+  ASSERT_TRUE(link("odd", "x"));
+  EXPECT_EQ(find_dynamic_user("llm", folder), uid_t{61184});
+  for (const auto* name : {"low", "other", "odd", "61184", "none", "", "../llm"})
+    EXPECT_FALSE(find_dynamic_user(name, folder)) << name;
+  for (const auto* name : {"llm", "61184", "low", "1001", "other", "61185", "odd"})
+    (void)unlink((folder + "/direct:" + name).c_str());
+  EXPECT_EQ(rmdir(folder.c_str()), 0);
 }
 
 TEST(UnixSockets, ShowBothEndsOfAPairAndAClosedOne) {

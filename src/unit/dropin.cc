@@ -58,18 +58,11 @@ void add_timeouts(const ServiceFacts& facts, const UnitSettings& present, millis
     text += fmt::format("# Longer than the clean-up below.\nTimeoutStopSec={}\n", time_span_text(kStopTimeout));
 }
 
-/// --all ends live work of another user only where that user is named. The number of a dynamic user nobody knows yet.
-std::string user_words(const UnitSettings& present) {
-  const auto* user = present.last("Service", "User");
-  const bool is_other = user != nullptr && user->value != "root" && user->value != "0" && is_plain(user->value, "_-.");
-  return is_other ? fmt::format(" --user {},root", user->value) : std::string();
-}
-
 }  // namespace
 
 Result<std::string> render_dropin(const DropinRequest& request, const UnitSettings& present) {
   if (auto fits = check(request); !fits) return fits.error();
-  const ServiceFacts facts = service_facts(present);
+  const ServiceFacts facts = service_facts(present, request.name.prefix);
   const std::string unit = escaped(request.name.full());
   std::string text = fmt::format("{} {}'\n", kDropinMark, request.name.full());
   if (!request.gpus_remark.empty()) text += fmt::format("# {}\n", printable(request.gpus_remark, 400));
@@ -83,10 +76,13 @@ Result<std::string> render_dropin(const DropinRequest& request, const UnitSettin
       "# As root, whatever User= says: ends proven leftovers, then waits until the GPUs are free.\n"
       "ExecStartPre=+{} wait --gpu {} --reap --timeout {}\n",
       request.program, fmt::join(request.gpus, ","), request.wait.count() == 0 ? "0" : time_span_text(request.wait));
-  text += fmt::format(
-      "# After every stop, also a failed one: ends what this unit left on GPUs, and nothing else.\n"
-      "ExecStopPost=+{} free --unit {}{} --all --yes --timeout {}\n",
-      request.program, unit, user_words(present), time_span_text(kCleanUp));
+  text += "# After every stop, also a failed one: ends what this unit left on GPUs, and nothing else.\n";
+  // --all ends live work of another user only where that user is named.
+  if (!facts.is_of_root() && facts.account.empty())
+    text += "# Its user has no name that could be written here: live work of that user is refused, not ended.\n";
+  text +=
+      fmt::format("ExecStopPost=+{} free --unit {}{} --all --yes --timeout {}\n", request.program, unit,
+                  facts.account.empty() ? "" : fmt::format(" --user {},root", facts.account), time_span_text(kCleanUp));
   return text;
 }
 

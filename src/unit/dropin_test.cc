@@ -51,6 +51,11 @@ TEST(Dropin, NamesTheUserWhoseWorkIsEnded) {
               HasSubstr(" free --unit llm.service --user llm,root --all --yes "));
   for (const std::string user : {"root", "0", "%i", "a b"})
     EXPECT_THAT(made("llm", "User=" + user + "\nExecStart=/a\n"), Not(HasSubstr("--user"))) << user;
+  EXPECT_THAT(made("llm@1", "DynamicUser=yes\nExecStart=/a\n"), HasSubstr(" --user llm,root --all "));
+  EXPECT_THAT(made("llm", "DynamicUser=yes\nUser=ml\nExecStart=/a\n"), HasSubstr(" --user ml,root --all "));
+  for (const std::string unknown : {"User=%i\n", "DynamicUser=yes\nUser=%i\n"})
+    EXPECT_THAT(made("llm", unknown + "ExecStart=/a\n"),
+                HasSubstr("\n# Its user has no name that could be written here"));
 }
 
 TEST(Dropin, WaitsForEver) {
@@ -71,8 +76,9 @@ TEST(Dropin, HasNothingThatSystemdReplaces) {
 TEST(Dropin, PassesOurOwnLint) {
   for (const std::string unit :
        {"ExecStart=/opt/serve\n", "Type=notify\nUser=llm\nExecStart=/opt/serve\nTimeoutStopSec=5\n",
-        "Type=oneshot\nKillMode=none\nExecStart=/opt/train\n"}) {
+        "DynamicUser=yes\nExecStart=/opt/serve\n", "Type=oneshot\nKillMode=none\nExecStart=/opt/train\n"}) {
     UnitToLint both;
+    both.prefix = "llm";
     const auto kill_mode = unit.find("KillMode=none\n");
     const std::string own = kill_mode == std::string::npos ? unit : std::string(unit).erase(kill_mode, 14);
     both.settings = UnitSettings::parse({{"a", "[Service]\n" + own}, {"b", made("llm", unit)}});

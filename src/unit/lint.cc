@@ -64,7 +64,7 @@ std::vector<std::string> environment_files_of(const UnitSettings& settings) {
 
 std::vector<UnitFinding> lint_unit(const UnitToLint& unit) {
   UnitFindings findings;
-  const ServiceFacts facts = service_facts(unit.settings);
+  const ServiceFacts facts = service_facts(unit.settings, unit.prefix);
   for (const auto& flaw : unit.settings.flaws()) findings.add_flaw(flaw);
   lint_quotes(unit.settings, findings);
   lint_words(unit, facts, findings);

@@ -16,6 +16,7 @@ namespace vacate {
 enum class UnitWork { its_own, of_others };
 
 struct UnitToLint {
+  std::string prefix;  ///< of its name: "llm" of "llm@0.service"; empty: not known
   UnitSettings settings;
   UnitWork work = UnitWork::its_own;
   std::vector<UnitSource> environment_files;    ///< those of environment_files_of() that could be read

@@ -120,6 +120,7 @@ class VacateLine {
     if (verb != "run") lint_rights();
     if (verb == "wait") lint_wait();
     if (verb == "free" || (verb == "shm" && has("clean"))) lint_consent(verb);
+    if (verb == "free") lint_account();
     if (verb == "run" && !facts_.delegates) lint_run();
   }
 
@@ -131,9 +132,12 @@ class VacateLine {
     findings_.add(severity, *placed_.setting, std::move(words));
   }
 
+  [[nodiscard]] bool runs_as_root() const {
+    return facts_.is_of_root() || placed_.command.has_all_rights || placed_.command.is_of_root;
+  }
+
   void lint_rights() const {
-    const bool is_root = facts_.user.empty() || facts_.user == "root" || facts_.user == "0";
-    if (is_root || placed_.command.has_all_rights || placed_.command.is_of_root) return;
+    if (runs_as_root()) return;
     add(UnitSeverity::error,
         {"needs-root",
          fmt::format(
@@ -181,6 +185,25 @@ class VacateLine {
         {"no-consent",
          fmt::format("vacate {} asks before it ends anything, and a service has no terminal: it does nothing", verb),
          "add --yes"});
+  }
+
+  /// What others are at work with has to be named beside --all and --unsure, and root's line does not mean the
+  /// service's user by itself.
+  void lint_account() const {
+    static constexpr auto kOwners = std::to_array<std::string_view>({"--pid", "--user", "--container", "--job"});
+    const bool is_wide = has("--all") || has("--unsure");
+    const bool is_named = std::any_of(kOwners.begin(), kOwners.end(), [&](std::string_view name) {
+      return has(name) || option_value(arguments_, name).has_value();
+    });
+    if (facts_.is_of_root() || !runs_as_root() || !is_wide || is_named || has("--dry-run")) return;
+    add(UnitSeverity::warning,
+        {"needs-user",
+         fmt::format(
+             "the service runs as {}, whom {} does not mean unless named: what is not proven to be left over is "
+             "refused, and the stop fails",
+             printable(facts_.user, 40), has("--all") ? "--all" : "--unsure"),
+         facts_.account.empty() ? std::string("User= with a name of its own, and --user with that name")
+                                : fmt::format("add --user {},root", facts_.account)});
   }
 
   void lint_run() const {

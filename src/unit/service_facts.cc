@@ -77,6 +77,27 @@ bool mentions_gpus(const UnitSettings& settings) {
   });
 }
 
+/// Is it a name of an account that systemd takes, or a number? Specifiers are neither.
+bool is_account(std::string_view word) noexcept {
+  constexpr std::size_t kLongest = 31;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (word.empty() || word.size() > kLongest) return false;
+  if (std::all_of(word.begin(), word.end(), is_digit)) return true;
+  return is_letter(word[0]) && std::all_of(word.begin(), word.end(),
+                                           [&](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; });
+}
+
+/// A dynamic user without a name is called as the unit is, where that can be a name, and else by a hash of it.
+void add_user(const UnitSettings& settings, std::string_view prefix, ServiceFacts& facts) {
+  const bool is_dynamic = is_true(value_of(settings, "DynamicUser", "no"));
+  facts.user = value_of(settings, "User", is_dynamic ? prefix : "");
+  if (facts.is_of_root() && !is_dynamic) return;
+  const bool by_hash = is_dynamic && (facts.user.find('.') != std::string::npos || parse_unsigned(facts.user));
+  if (is_account(facts.user) && !by_hash && !facts.is_of_root()) facts.account = facts.user;
+  if (is_dynamic && (by_hash || facts.user.empty())) facts.user = "a dynamic user";
+}
+
 void add_commands(const UnitSettings& settings, std::string_view key, std::vector<PlacedCommand>& commands) {
   for (const auto* setting : settings.list("Service", key))
     for (auto& command : parse_command_line(setting->value).commands) commands.push_back({setting, std::move(command)});
@@ -126,7 +147,7 @@ std::string time_span_text(milliseconds span) {
 bool PlacedCommand::is_of_start() const noexcept { return is_one_of(setting->key, kStartKeys); }
 bool PlacedCommand::is_of_stop() const noexcept { return is_one_of(setting->key, kStopKeys); }
 
-ServiceFacts service_facts(const UnitSettings& settings) {
+ServiceFacts service_facts(const UnitSettings& settings, std::string_view prefix) {
   static constexpr milliseconds kDefaultTimeout{90'000};
   ServiceFacts facts;
   for (const auto key : kStartKeys) add_commands(settings, key, facts.commands);
@@ -138,7 +159,7 @@ ServiceFacts service_facts(const UnitSettings& settings) {
   // 252: a notifying type without access is given that of the main process.
   if (facts.notify_access == "none" && facts.type.starts_with("notify")) facts.notify_access = "main";
   facts.restart = value_of(settings, "Restart", "no");
-  facts.user = value_of(settings, "User", is_true(value_of(settings, "DynamicUser", "no")) ? "a dynamic user" : "");
+  add_user(settings, prefix, facts);
   facts.has_remain_after_exit = is_true(value_of(settings, "RemainAfterExit", "no"));
   const auto delegate = value_of(settings, "Delegate", "no");
   facts.delegates = is_true(delegate) || delegate.find_first_of("cpim") != std::string::npos;

@@ -35,6 +35,8 @@ struct ServiceFacts {
   std::string notify_access;
   std::string restart;
   std::string user;  ///< empty or "root": root
+  /// The account as a word of --user; empty: it is root, or its name cannot be told from here.
+  std::string account;
   bool has_remain_after_exit = false;
   bool delegates = false;
   std::chrono::milliseconds start_timeout{0}, stop_timeout{0};
@@ -42,12 +44,14 @@ struct ServiceFacts {
   /// Does the text speak of GPUs: vacate, nvidia, CUDA?
   bool mentions_gpus = false;
 
+  [[nodiscard]] bool is_of_root() const noexcept { return user.empty() || user == "root" || user == "0"; }
   /// May a command that is no main process tell systemd to wait longer?
   [[nodiscard]] bool may_extend() const noexcept { return notify_access == "exec" || notify_access == "all"; }
 };
 
-/// `settings` has to outlive what is returned.
-[[nodiscard]] ServiceFacts service_facts(const UnitSettings& settings);
+/// `settings` has to outlive what is returned. `prefix`: that of the unit's name, after which systemd calls the dynamic
+/// user of a unit without User=.
+[[nodiscard]] ServiceFacts service_facts(const UnitSettings& settings, std::string_view prefix);
 
 /// The arguments of a command that runs vacate, from the word after the program on ("wait", "--gpu", ...), also behind
 /// env, nice, timeout and the like; nothing if it runs something else.

@@ -35,17 +35,35 @@ TEST(ServiceFacts, WritesSpansThatBothRead) {
 
 TEST(ServiceFacts, FillsInDefaults) {
   const auto none = parse("ExecStart=/bin/a\n");
-  const auto facts = service_facts(none);
+  const auto facts = service_facts(none, "a");
   EXPECT_EQ(facts.type, "simple");
   EXPECT_EQ(facts.kill_mode, "control-group");
   EXPECT_EQ(facts.start_timeout, milliseconds(90'000));
   EXPECT_EQ(facts.notify_access, "none");
   EXPECT_FALSE(facts.may_extend());
   const auto job = parse("Type=oneshot\nExecStart=/bin/a\n");
-  EXPECT_EQ(service_facts(job).start_timeout, milliseconds::max());
+  EXPECT_EQ(service_facts(job, "a").start_timeout, milliseconds::max());
   const auto timed = parse("Type=notify\nExecStart=/bin/a\nTimeoutStartSec=1min\nTimeoutSec=0\n");
-  EXPECT_EQ(service_facts(timed).start_timeout, milliseconds::max());  // the later of both keys, and 0 is for ever
-  EXPECT_EQ(service_facts(timed).notify_access, "main");
+  EXPECT_EQ(service_facts(timed, "a").start_timeout, milliseconds::max());  // the later of both keys, and 0 is for ever
+  EXPECT_EQ(service_facts(timed, "a").notify_access, "main");
+}
+
+TEST(ServiceFacts, KnowTheAccount) {
+  struct Row {
+    const char *text, *prefix, *user, *account;
+  };
+  for (const auto& [text, prefix, user, account] :
+       {Row{"", "llm", "", ""}, Row{"User=root\n", "llm", "root", ""}, Row{"User=0\n", "llm", "0", ""},
+        Row{"User=alice\n", "llm", "alice", "alice"}, Row{"User=a.b\n", "llm", "a.b", "a.b"},
+        Row{"User=1001\n", "llm", "1001", "1001"}, Row{"User=%i\n", "llm", "%i", ""},
+        Row{"DynamicUser=yes\n", "llm", "llm", "llm"}, Row{"DynamicUser=yes\nUser=ml\n", "llm", "ml", "ml"},
+        Row{"DynamicUser=yes\n", "l.m", "a dynamic user", ""}, Row{"DynamicUser=yes\n", "", "a dynamic user", ""},
+        Row{"DynamicUser=yes\n", "7", "a dynamic user", ""}}) {
+    const auto settings = parse(text);
+    const auto facts = service_facts(settings, prefix);
+    EXPECT_EQ(facts.user, user) << text << prefix;
+    EXPECT_EQ(facts.account, account) << text << prefix;
+  }
 }
 
 TEST(ServiceFacts, FindsVacateAndShellsBehindOtherPrograms) {
