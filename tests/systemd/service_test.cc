@@ -93,6 +93,21 @@ std::vector<std::string> commands_of_readme() {
 /// The machine has vacate in that place already.
 constexpr const char* kCopy = "cp build/bin/vacate /usr/local/bin/";
 
+/// Empty: a container can be booted from it.
+std::string what_is_wrong_with(const std::filesystem::path& folder) {
+  std::error_code error;
+  const auto real = std::filesystem::canonical(folder, error);
+  if (error) return error.message() + "; tests/systemd/make_tree makes it";
+  for (const char* own : {"/tmp", "/run", "/var", "/dev", "/mnt"}) {
+    if ((real.string() + "/").rfind(std::string(own) + "/", 0) == 0)
+      return fmt::format("a machine of the lab has {} of its own, so this tree cannot be seen there: make it elsewhere",
+                         own);
+  }
+  if (access((real / "usr/lib/systemd/systemd").c_str(), X_OK) != 0)
+    return "no systemd in it; tests/systemd/make_tree makes a tree with one";
+  return {};
+}
+
 class Story {
  public:
   Story(Container& container, std::vector<std::string> readme) : container_(container), readme_(std::move(readme)) {}
@@ -393,5 +408,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   lab::tree = std::filesystem::absolute(argv[1]);
+  if (const auto wrong = lab::what_is_wrong_with(lab::tree); !wrong.empty()) {
+    std::fprintf(stderr, "service_tests: %s: %s\n", lab::tree.c_str(), wrong.c_str());
+    return 2;
+  }
   return RUN_ALL_TESTS();
 }
