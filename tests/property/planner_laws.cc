@@ -8,7 +8,7 @@
 
 #include <rapidcheck.h>
 
-#include "any_machine.h"
+#include "any_free.h"
 #include "attribute/attribute.h"
 #include "laws.h"
 #include "plan/agreement.h"
@@ -17,63 +17,12 @@
 namespace {
 
 using namespace vacate;
-using vacate::testing::any_snapshot;
+using vacate::testing::any_policy;
+using vacate::testing::any_request;
+using vacate::testing::any_rule;
+using vacate::testing::any_scan;
 using vacate::testing::below;
-using vacate::testing::kGpus;
 using vacate::testing::one_in;
-
-std::vector<ProcessSelector> some_of(const Attribution& attribution, int one_in_n) {
-  std::vector<ProcessSelector> selected;
-  for (const auto& holder : attribution.holders) {
-    if (one_in(one_in_n)) selected.push_back({holder.key.pid, std::nullopt});
-  }
-  return selected;
-}
-
-FreeRequest any_request(const Attribution& attribution) {
-  FreeRequest request;
-  request.scope = static_cast<Scope>(below(3));
-  if (one_in(3)) {
-    request.selection.all_gpus = false;
-    for (unsigned i = 0; i < kGpus; ++i) {
-      if (one_in(2)) request.selection.gpus.push_back(i);
-    }
-  }
-  if (one_in(4)) request.selection.pids = some_of(attribution, 3);
-  if (one_in(3)) request.even = some_of(attribution, 2);
-  if (one_in(5)) request.selection.users = {0};
-  return request;
-}
-
-PolicyRule any_rule() {
-  static const std::vector<std::string> kPatterns = {"/lab/*", "/usr/*", "*Xorg", "/usr/bin/bash", "*"};
-  static const std::vector<std::string> kRoles = {"context", "inheritor", "files", "importer"};
-  PolicyRule rule;
-  rule.name = "rule" + std::to_string(below(1000));
-  rule.source = "p.toml:1";
-  rule.uid = one_in(2) ? 0U : 1000U;
-  if (one_in(2)) rule.uid.reset();
-  if (one_in(2) || !rule.uid) rule.exe = kPatterns[static_cast<std::size_t>(below(static_cast<int>(kPatterns.size())))];
-  if (one_in(5)) rule.role = kRoles[static_cast<std::size_t>(below(static_cast<int>(kRoles.size())))];
-  rule.forbid = one_in(4);
-  rule.term_only = !rule.forbid && one_in(4);
-  if (!rule.forbid && !rule.term_only && one_in(3)) rule.grace = std::chrono::milliseconds(below(100000));
-  return rule;
-}
-
-Policy any_policy() {
-  Policy policy;
-  for (int i = below(3); i > 0 && one_in(2); --i) policy.rules.push_back(any_rule());
-  if (one_in(3))
-    policy.baselines.push_back({one_in(2) ? "*" : "1", mebibytes(static_cast<std::uint64_t>(below(4000)))});
-  return policy;
-}
-
-Snapshot any_scan() {
-  auto scan = any_snapshot();
-  if (one_in(8)) scan.hidden_references = {{100, HiddenKind::in_flight, 4, 1, ""}};
-  return scan;
-}
 
 struct Stage {
   Snapshot snapshot = any_scan();
@@ -83,10 +32,11 @@ struct Stage {
   Plan plan = plan_free(snapshot, attribution, request).value_or(Plan{});
 };
 
-std::set<pid_t> signalled(const Plan& plan) {
+/// Whom the plan has end, in whatever way.
+std::set<pid_t> to_end(const Plan& plan) {
   std::set<pid_t> pids;
   for (const auto& step : plan.steps) {
-    if (step.action == Action::signal) pids.insert(step.key.pid);
+    if (is_ending(step.action)) pids.insert(step.key.pid);
   }
   return pids;
 }
@@ -111,7 +61,7 @@ std::optional<Protection> protection_in(const Attribution& attribution, pid_t pi
 void never_own_chain_nor_pid_one_nor_kernel_threads() {
   const Stage s;
   const auto& caller = s.snapshot.caller;
-  for (const auto pid : signalled(s.plan)) {
+  for (const auto pid : to_end(s.plan)) {
     RC_ASSERT(pid != caller.self.pid && pid != 1 && pid != caller.session_leader);
     RC_ASSERT(std::find(caller.ancestors.begin(), caller.ancestors.end(), pid) == caller.ancestors.end());
     RC_ASSERT(!s.snapshot.find(pid)->kernel_thread);
@@ -120,13 +70,23 @@ void never_own_chain_nor_pid_one_nor_kernel_threads() {
 
 void protected_ones_only_by_name() {
   const Stage s;
-  for (const auto pid : signalled(s.plan)) {
+  for (const auto pid : to_end(s.plan)) {
     const auto protection = protection_in(s.attribution, pid);
     if (!protection) continue;
     RC_ASSERT(!protection->absolute);
     RC_ASSERT(std::any_of(s.request.even.begin(), s.request.even.end(),
                           [&, who = pid](const auto& e) { return e.pid == who; }));
   }
+}
+
+/// Does a sentence of the step name a node that its process refers to in this very scan?
+bool cites(const Step& step, const Snapshot& scan) {
+  return std::any_of(scan.references.begin(), scan.references.end(), [&](const Reference& reference) {
+    const auto& path = scan.nodes[reference.node].path;
+    return reference.pid == step.key.pid &&
+           std::any_of(step.because.begin(), step.because.end(),
+                       [&](const std::string& sentence) { return sentence.find(path) != std::string::npos; });
+  });
 }
 
 void every_signal_is_for_a_holder_or_its_relative_and_cites_evidence() {
@@ -139,6 +99,7 @@ void every_signal_is_for_a_holder_or_its_relative_and_cites_evidence() {
     RC_ASSERT(!step.because.empty());
     RC_ASSERT(!step.rule.empty());
     RC_ASSERT(step.key == s.snapshot.find(step.key.pid)->key || step.action == Action::refuse);
+    if (step.holder) RC_ASSERT(cites(step, s.snapshot));
     if (step.holder) continue;
     RC_ASSERT(std::any_of(groups.begin(), groups.end(), [&](std::size_t id) {
       const auto& relatives = s.attribution.groups[id - 1].relatives;
@@ -150,7 +111,7 @@ void every_signal_is_for_a_holder_or_its_relative_and_cites_evidence() {
 void only_leftovers_unless_more_is_asked_for() {
   const Stage s;
   if (s.request.scope != Scope::leftovers || !s.request.selection.pids.empty()) return;
-  for (const auto pid : signalled(s.plan)) {
+  for (const auto pid : to_end(s.plan)) {
     const auto* holder = s.attribution.find(pid);
     RC_ASSERT((holder != nullptr ? holder->standing : relative_of(s.attribution, pid)->standing) == Standing::leftover);
   }
@@ -160,7 +121,7 @@ void only_leftovers_unless_more_is_asked_for() {
 void live_work_of_others_is_never_ended_unnamed() {
   const Stage s;
   if (!s.request.selection.pids.empty() || !s.request.selection.users.empty()) return;
-  for (const auto pid : signalled(s.plan)) {
+  for (const auto pid : to_end(s.plan)) {
     const auto* holder = s.attribution.find(pid);
     const auto standing = holder != nullptr ? holder->standing : relative_of(s.attribution, pid)->standing;
     if (standing == Standing::leftover) continue;
@@ -203,7 +164,7 @@ void a_reviewed_plan_only_narrows() {
   std::set<pid_t> pids;
   for (const auto& step : agreement.plan.steps) {
     RC_ASSERT(pids.insert(step.key.pid).second || step.action == Action::refuse);
-    if (step.action != Action::signal) continue;
+    if (!is_ending(step.action)) continue;
     const auto at = std::find_if(s.plan.steps.begin(), s.plan.steps.end(), [&](const Step& fresh) {
       return fresh.key == step.key && fresh.action == step.action;
     });
@@ -214,7 +175,7 @@ void a_reviewed_plan_only_narrows() {
 
 void files_alone_are_never_ended_unasked() {
   const Stage s;
-  const auto ended = signalled(s.plan);
+  const auto ended = to_end(s.plan);
   for (const auto pid : ended) {
     const auto* holder = s.attribution.find(pid);
     if (holder == nullptr || holder->pins_memory() || !s.request.selection.pids.empty()) continue;
@@ -232,7 +193,7 @@ void adding_a_protection_never_adds_a_step() {
   auto& holder = stricter.holders[static_cast<std::size_t>(below(static_cast<int>(stricter.holders.size())))];
   holder.protection = Protection{"more", "a policy says so", true};
   const auto plan = plan_free(s.snapshot, stricter, s.request).value_or(Plan{});
-  const auto before = signalled(s.plan), after = signalled(plan);
+  const auto before = to_end(s.plan), after = to_end(plan);
   RC_ASSERT(!after.contains(holder.key.pid));
   // A tree may be asked from further below when its root's plan falls apart, but nobody new is asked.
   RC_ASSERT(std::includes(before.begin(), before.end(), after.begin(), after.end()));
@@ -244,10 +205,10 @@ void adding_a_policy_rule_never_adds_a_signal() {
   stricter.rules.push_back(any_rule());
   const auto attribution = attribute_holders(s.snapshot, stricter);
   const auto plan = plan_free(s.snapshot, attribution, s.request).value_or(Plan{});
-  const auto before = signalled(s.plan), after = signalled(plan);
+  const auto before = to_end(s.plan), after = to_end(plan);
   RC_ASSERT(std::includes(before.begin(), before.end(), after.begin(), after.end()));
   for (const auto& step : plan.steps) {
-    if (step.action != Action::signal) continue;
+    if (!is_ending(step.action)) continue;
     const auto old =
         std::find_if(s.plan.steps.begin(), s.plan.steps.end(), [&](const Step& each) { return each.key == step.key; });
     RC_ASSERT(step.terms.term_only || !old->terms.term_only);
@@ -263,7 +224,7 @@ void adding_a_policy_rule_never_adds_a_signal() {
 
 void what_is_forbidden_is_never_asked() {
   const Stage s;
-  for (const auto pid : signalled(s.plan)) {
+  for (const auto pid : to_end(s.plan)) {
     for (const auto& rule : s.policy.rules) {
       const auto* process = s.snapshot.find(pid);
       if (!rule.forbid || rule.role || (rule.exe && *rule.exe != "*")) continue;
@@ -457,26 +418,28 @@ bool is_touched(const Snapshot& snapshot, const std::set<pid_t>& ended) {
 
 void after_success_nothing_is_left_to_plan() {
   const Stage s;
-  const auto ended = signalled(s.plan);
+  const auto ended = to_end(s.plan);
   if (ended.empty() || !s.request.selection.pids.empty() || is_touched(s.snapshot, ended)) return;
   auto request = s.request;
   std::erase_if(request.even, [&](const ProcessSelector& named) { return ended.contains(named.pid); });
   const auto after = without(s.snapshot, ended);
   const auto again = plan_free(after, attribute_holders(after, s.policy), request);
   RC_ASSERT(again.has_value());
-  RC_ASSERT(signalled(*again).empty());
+  RC_ASSERT(to_end(*again).empty());
 }
 
 void a_later_round_asks_nobody_twice() {
   const Stage s;
-  const auto ended = signalled(s.plan);
+  const auto ended = to_end(s.plan);
   const auto after = without(s.snapshot, ended);
   const auto round =
       plan_next_round(after, attribute_holders(after, s.policy), s.request, s.plan, s.snapshot, s.attribution);
-  for (const auto pid : signalled(round)) {
+  for (const auto pid : to_end(round)) {
     RC_ASSERT(s.snapshot.find(pid) != nullptr);
     RC_ASSERT(!ended.contains(pid));
   }
+  for (const auto& step : round.steps)
+    if (is_ending(step.action) && step.holder) RC_ASSERT(cites(step, after));
 }
 
 }  // namespace
