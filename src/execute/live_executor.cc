@@ -12,6 +12,7 @@
 #include "execute/mps_client.h"
 #include "execute/unit_stops.h"
 #include "execute/wait.h"
+#include "model/origin.h"
 #include "os/freezer.h"
 
 namespace vacate {
@@ -77,6 +78,14 @@ Result<void> send_unless_changed(const ProcessRef& process, int signal) {
   if (process.runs_another_program())
     return Error{ErrorCode::refused, "it runs another program than the one that was judged"};
   return process.send_signal(signal);
+}
+
+/// Who was in the unit when the plan was made, holders and the rest.
+std::vector<ProcessKey> members_of(const UnitTarget& unit, const Snapshot& seen) {
+  std::vector<ProcessKey> members;
+  for (const auto& process : seen.processes)
+    if (is_in_cgroup(process.cgroup, unit.control_group)) members.push_back(process.key);
+  return members;
 }
 
 /// One run over one plan.
@@ -180,7 +189,8 @@ void Run::ask_units() {
     if (is_asked_for_in_vain(unit.name)) continue;
     const IntendedAction action{Deed::stop_unit, plan_.id, target.step->n,     unit.main,
                                 unit.name,       {},       target.step->title, target.step->because};
-    (void)recorded(log_, action, [&] { return units_.ask(unit); });  // an error is its answer, too
+    (void)recorded(log_, action,
+                   [&] { return units_.ask(unit, members_of(unit, *seen_)); });  // an error is its answer, too
   }
 }
 

@@ -14,10 +14,10 @@ bool is_waiting_to_be_heard(const std::optional<UnitStop>& conversation) {
 
 }  // namespace
 
-Result<void> UnitStops::ask(const UnitTarget& unit) {
+Result<void> UnitStops::ask(const UnitTarget& unit, const std::vector<ProcessKey>& members) {
   auto& stop = stops_[unit.name];
   stop.silent_at = Clock::now() + silence_;
-  auto conversation = UnitStop::start(unit, socket_);
+  auto conversation = UnitStop::start(unit, members, socket_);
   if (!conversation) {
     stop.answer = UnitStopAnswer{UnitStopEnd::unreachable, conversation.error().message};
     return conversation.error();

@@ -21,9 +21,9 @@ class UnitStops {
   /// `socket`: where the system bus listens. `silence`: after so long a manager that has not accepted is given up.
   UnitStops(std::string socket, std::chrono::milliseconds silence) : socket_(std::move(socket)), silence_(silence) {}
 
-  /// Begins to ask for a stop of the unit; once a unit. An Error where that cannot even begin; it is its answer as
-  /// well.
-  [[nodiscard]] Result<void> ask(const UnitTarget& unit);
+  /// Begins to ask for a stop of the unit, in which `members` were; once a unit. An Error where that cannot even begin;
+  /// it is its answer as well.
+  [[nodiscard]] Result<void> ask(const UnitTarget& unit, const std::vector<ProcessKey>& members);
   /// Was ask() called for it?
   [[nodiscard]] bool knows(const std::string& unit) const { return stops_.contains(unit); }
   /// Takes what has come.

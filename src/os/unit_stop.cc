@@ -9,6 +9,7 @@
 
 #include "os/procfs.h"
 #include "os/service_manager.h"
+#include "os/unit_members.h"
 
 namespace vacate {
 namespace {
@@ -84,13 +85,23 @@ UnitStopAnswer await_job(SystemBus& bus, const std::string& job) {
   }
 }
 
-UnitStopAnswer stop(int channel, const UnitTarget& unit, const std::string& socket) {
+std::optional<UnitStopAnswer> find_fault_of_members(const UnitTarget& unit, const std::vector<ProcessKey>& members) {
+  const auto root = ProcDirectory::open_root();
+  if (!root) return UnitStopAnswer{UnitStopEnd::changed, "who is in it cannot be listed: " + root.error().message};
+  auto newcomer = find_newcomer(*root, unit.control_group, members);
+  if (!newcomer) return std::nullopt;
+  return UnitStopAnswer{UnitStopEnd::changed, *std::move(newcomer)};
+}
+
+UnitStopAnswer stop(int channel, const UnitTarget& unit, const std::vector<ProcessKey>& members,
+                    const std::string& socket) {
   auto bus = SystemBus::connect(socket);
   if (auto fault = find_fault_of_bus(bus)) return *std::move(fault);
   const auto match = bus->add_match(fmt::format("type='signal',sender='{}',interface='{}',member='JobRemoved'",
                                                 kServiceManager.peer, kServiceManager.interface));
   if (!match) return because_of(match.error());
   if (auto fault = find_fault_of_unit(*bus, unit)) return *std::move(fault);
+  if (auto fault = find_fault_of_members(unit, members)) return *std::move(fault);
   if (!tell(channel, News::asked)) return {UnitStopEnd::unreachable, "interrupted"};
   const auto job = bus->call_for_path(kServiceManager, "StopUnit", unit.name, "replace");
   if (!job) return because_of(job.error());
@@ -100,10 +111,11 @@ UnitStopAnswer stop(int channel, const UnitTarget& unit, const std::string& sock
 
 }  // namespace
 
-Result<UnitStop> UnitStop::start(const UnitTarget& unit, const std::string& socket) {
-  auto child = Expendable::start("vacate-unit", [unit, socket](int channel) {
+Result<UnitStop> UnitStop::start(const UnitTarget& unit, const std::vector<ProcessKey>& members,
+                                 const std::string& socket) {
+  auto child = Expendable::start("vacate-unit", [unit, members, socket](int channel) {
     (void)clearenv();
-    const auto answer = stop(channel, unit, socket);
+    const auto answer = stop(channel, unit, members, socket);
     FrameWriter frame;
     frame.number(static_cast<std::uint8_t>(News::answer));
     frame.number(static_cast<std::uint8_t>(answer.end));

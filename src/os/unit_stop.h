@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the system's service manager to stop one service, in an expendable child, and waits for its job to end. The only
-// place that can stop a unit. Right before asking it is made sure that the unit is still the one that was planned for;
-// the manager knows no stop with a condition, so a restart in the moment between is stopped too.
+// place that can stop a unit. Right before asking it is made sure that the unit is still the one that was planned for,
+// and that nobody has come into it since; the manager knows no stop with a condition, so what happens in the moment
+// between is stopped too.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/result.h"
@@ -21,7 +23,7 @@ enum class UnitStopEnd {
   not_stopped,  ///< the manager tried, or was told otherwise meanwhile
   denied,       ///< the bus, the manager or polkit does not let us
   unreachable,  ///< there is no manager to ask, or the connection broke
-  changed,      ///< the unit is not what was planned for any more, or the manager does not know it
+  changed,      ///< the unit is not what was planned for any more, in it or as a whole, or the manager does not know it
 };
 
 struct UnitStopAnswer {
@@ -31,8 +33,10 @@ struct UnitStopAnswer {
 
 class UnitStop {
  public:
-  /// Begins. `socket`: where the bus listens. An Error where no child can be made.
-  [[nodiscard]] static Result<UnitStop> start(const UnitTarget& unit, const std::string& socket = kSystemBusSocket);
+  /// Begins. `members`: who was in the unit when its stop was planned, so that nobody else ends by it. `socket`: where
+  /// the bus listens. An Error where no child can be made.
+  [[nodiscard]] static Result<UnitStop> start(const UnitTarget& unit, const std::vector<ProcessKey>& members,
+                                              const std::string& socket = kSystemBusSocket);
 
   /// Readable when advance() may have something new.
   [[nodiscard]] int descriptor() const noexcept { return child_.descriptor(); }
