@@ -113,8 +113,10 @@ int answer_questions(int channel, const std::vector<UnitQuestion>& questions, co
   (void)clearenv();
   auto bus = SystemBus::connect(socket);
   const auto greeting = greet(bus);
+  const auto listener = bus ? bus->listener() : Result<SystemBus::Listener>(bus.error());
   FrameWriter first;
   first.number(static_cast<std::uint8_t>(greeting));
+  first.number(static_cast<std::uint8_t>(listener && listener->pid == 1));
   if (!send_frame(channel, first.bytes()) || greeting != BusGreeting::connected) return 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     const auto unit = read_unit(*bus, questions[i].name);
@@ -211,7 +213,10 @@ ServiceManager ServiceManagerQuery::finish(Deadline deadline) {
       if (greeted) {
         take(*frame, manager);
       } else {
-        manager.answered = reason_for(FrameReader(*frame).number<std::uint8_t>());
+        FrameReader greeting(*frame);
+        manager.answered = reason_for(greeting.number<std::uint8_t>());
+        // Process 1 of this pid namespace made the socket: it is the manager itself (dbus.socket), a container's own.
+        if (greeting.number<std::uint8_t>() != 0) pids_ = ManagerPids::ours;
         greeted = true;
       }
     }

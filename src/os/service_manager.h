@@ -23,7 +23,8 @@ struct UnitQuestion {
   auto operator<=>(const UnitQuestion&) const = default;
 };
 
-/// Are the manager's numbers of processes those of the caller's namespace?
+/// Are the manager's numbers of processes those of the caller's namespace? They are where its bus turns out to be that
+/// of process 1 of this namespace, whatever was thought before: a container with a manager of its own.
 enum class ManagerPids { ours, foreign };
 
 /// One unit as the properties of org.freedesktop.systemd1.Unit and .Service say it: hostile.

@@ -165,6 +165,9 @@ class Story {
     json found;
     found["start"] = container_.run({"systemctl", "start", "llm.service"});
     found["used"] = container_.wait_for_use(kServerMib);
+    found["main"] = container_.property("llm.service", "MainPID");
+    found["status"] = container_.run_as_service({"vacate", "status", "--json"});
+    found["all"] = container_.run_as_service({"vacate", "free", "--all", "--dry-run", "--json"});
     found["stop"] = container_.run({"systemctl", "stop", "llm.service"});
     found["used_after"] = container_.wait_for_use(0);
     found["state"] = container_.property("llm.service", "ActiveState");
@@ -344,6 +347,29 @@ TEST_F(ServiceTest, AStopLeavesNobody) {
   EXPECT_EQ(story["stop"]["exit"], 0) << story.dump(2);
   EXPECT_EQ(story["used_after"], all(0));
   EXPECT_EQ(story["processes"], "");
+}
+
+/// The container's own manager names its processes by the numbers that vacate sees there, so that a service that runs
+/// is told from one that is over, and is not signalled where it would start again.
+TEST_F(ServiceTest, ARunningServiceIsLiveAndLeftToItsManager) {
+  const json& story = found_["stopped"];
+  const json status = json::parse(story["status"]["out"].get<std::string>(), nullptr, false);
+  ASSERT_TRUE(status.is_object()) << story["status"].dump(2);
+  ASSERT_FALSE(status["holders"].empty());
+  for (const auto& holder : status["holders"]) {
+    EXPECT_EQ(holder["standing"], "live") << holder.dump(2);
+    EXPECT_EQ(holder["origin"]["unit"], "llm.service") << holder.dump(2);
+    EXPECT_EQ(holder["supervisor"]["kind"], "unit") << holder.dump(2);
+    EXPECT_EQ(fmt::format("{}", holder["supervisor"]["pid"].get<int>()), story["main"]) << holder.dump(2);
+  }
+  const json all = json::parse(story["all"]["out"].get<std::string>(), nullptr, false);
+  ASSERT_TRUE(all.is_object()) << story["all"].dump(2);
+  EXPECT_EQ(story["all"]["exit"], 3) << all.dump(2);
+  ASSERT_FALSE(all["plan"]["steps"].empty());
+  for (const auto& step : all["plan"]["steps"]) {
+    EXPECT_EQ(step["action"], "refuse") << step.dump(2);
+    EXPECT_EQ(step["rule"], "restarting-unit") << step.dump(2);
+  }
 }
 
 TEST_F(ServiceTest, AKilledServerIsStartedAnewOnFreeGpus) {
