@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/gpu_locks.h"
+#include "app/spare_mps.h"
 #include "execute/keeper.h"
 #include "execute/machine_log.h"
 #include "execute/wait.h"
@@ -26,10 +27,14 @@ bool is_impatient(int number) { return number == SIGTERM || number == SIGINT || 
 
 class Conduct {
  public:
-  Conduct(const RunRequest& request, const RunTools& tools, UsedGpus gpus, std::vector<int> handed_on)
-      : tools_(tools),
-        gpus_(std::move(gpus)),
-        command_{request.argv, tools.inherited, std::move(handed_on), request.grace, request.check.timeout} {
+  Conduct(const RunRequest& request, const RunTools& tools, const Policy& policy, UsedGpus gpus,
+          std::vector<int> handed_on)
+      : tools_(tools), gpus_(std::move(gpus)), command_{request.argv,
+                                                        tools.inherited,
+                                                        std::move(handed_on),
+                                                        request.grace,
+                                                        request.check.timeout,
+                                                        [&policy](ActionLog& log) { return spare_mps(policy, log); }} {
     outcome_.argv = request.argv;
   }
 
@@ -207,7 +212,7 @@ Result<RunOutcome> run_to_the_end(const RunRequest& request, const RunTools& too
   }
   auto gpus = UsedGpus::look_before(request.check, policy);  // whoever had the lock is gone by now
   if (!gpus) return gpus.error();
-  return Conduct(request, tools, *std::move(gpus), locks ? locks->descriptors() : std::vector<int>{}).run();
+  return Conduct(request, tools, policy, *std::move(gpus), locks ? locks->descriptors() : std::vector<int>{}).run();
 }
 
 }  // namespace vacate

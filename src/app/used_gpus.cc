@@ -205,6 +205,7 @@ void UsedGpus::verify(RunOutcome& outcome, int wake) {
   WatchTools tools;
   tools.look = [&] {
     Look seen = look_at_machine(*driver, policy_);
+    seen.scan.snapshot.caller.self = {};  // what is left of the command is vacate's own child now, and a holder
     seen.attribution = attribute_holders(seen.scan.snapshot, policy_, baselines_);
     return Sighting{std::move(seen.scan.snapshot), std::move(seen.attribution)};
   };

@@ -31,7 +31,8 @@ constexpr milliseconds kFirstPause{10}, kLongestPause{250};  // between looks fo
 struct Target {
   EndedProcess end;
   std::optional<Clock::time_point> asked, killed;
-  bool held = false;  ///< stopped, to be killed with the others
+  bool held = false;    ///< stopped, to be killed with the others
+  bool spared = false;  ///< no signal may reach it
 };
 
 void reap() noexcept {
@@ -56,6 +57,9 @@ class Ending {
 
  private:
   void look();
+  void spare_whom_no_signal_may_reach();
+  [[nodiscard]] bool is_anybody_spared() const;
+  [[nodiscard]] bool are_all_spared(const Family& family) const;
   void ask_or_kill(const Descendant& descendant);
   void send(Target& target, int signal, std::string_view name);
   void kill_group(const Family& family);
@@ -79,6 +83,8 @@ class Ending {
   bool hurried_ = false;
   bool first_is_there_ = true;
   bool has_acted_ = false;
+  unsigned asked_whom_to_spare_ = 0;  ///< once before TERM, once before KILL
+  bool only_spared_are_left_ = false;
   int rounds_with_newcomers_ = 0;  ///< after the grace
   bool has_newcomers_ = false;     ///< in this round
 };
@@ -109,6 +115,7 @@ void Ending::ask_or_kill(const Descendant& descendant) {
   Target& target = found->second;
   if (is_new) target.end.key = descendant.key;
   target.end.title = descendant.stat.comm;
+  if (target.spared) return;
   if (is_over()) {
     if (target.killed) return;
     send(target, SIGKILL, "KILL");
@@ -146,7 +153,7 @@ void Ending::kill_group(const Family& family) {
                         });
   if (now)
     for (const auto& descendant : now->members) ask_or_kill(descendant);
-  if (all_ours && !members.empty()) kill_whole_group();
+  if (all_ours && !members.empty() && !is_anybody_spared()) kill_whole_group();
   request_.group->thaw();
 }
 
@@ -159,7 +166,7 @@ void Ending::hold_everybody() {
     bool is_still = true;
     for (const auto& descendant : family->members) {
       Target& target = targets_[descendant.key];
-      if (target.held || target.killed) continue;
+      if (target.held || target.killed || target.spared) continue;
       target.end.key = descendant.key;
       target.end.title = descendant.stat.comm;
       target.held = true;
@@ -170,7 +177,34 @@ void Ending::hold_everybody() {
   }
 }
 
+void Ending::spare_whom_no_signal_may_reach() {
+  const unsigned due = is_over() ? 2 : Clock::now() >= started_ ? 1 : 0;
+  if (!request_.find_spared || asked_whom_to_spare_ >= due) return;
+  asked_whom_to_spare_ = due;
+  for (auto& spared : request_.find_spared(log_)) {
+    Target& target = targets_[spared.key];
+    if (!target.end.signals.empty()) continue;  // too late, and not by us to be undone
+    target.spared = true;
+    target.end = std::move(spared);
+    target.end.status = StepStatus::refused;
+  }
+}
+
+bool Ending::is_anybody_spared() const {
+  return std::any_of(targets_.begin(), targets_.end(), [](const auto& each) {
+    return each.second.spared && each.second.end.status == StepStatus::refused;
+  });
+}
+
+bool Ending::are_all_spared(const Family& family) const {
+  return !family.incomplete && std::all_of(family.members.begin(), family.members.end(), [&](const Descendant& each) {
+    const auto target = targets_.find(each.key);
+    return target != targets_.end() && target->second.spared;
+  });
+}
+
 void Ending::look() {
+  spare_whom_no_signal_may_reach();
   if (is_over() && rounds_with_newcomers_ >= kPatientRounds) hold_everybody();
   const auto family = find_descendants(pins_);
   if (!family) return;
@@ -180,6 +214,7 @@ void Ending::look() {
   if (is_over()) kill_group(*family);
   for (const auto& descendant : family->members) ask_or_kill(descendant);
   if (has_newcomers_) ++rounds_with_newcomers_;
+  only_spared_are_left_ = is_anybody_spared() && are_all_spared(*family);
 }
 
 void Ending::note_ends() {
@@ -236,6 +271,7 @@ EndOfFamily Ending::run() {
     if (deadline_.passed()) return report();
     if (is_readable(request_.hurry)) hurried_ = true;
     look();
+    if (only_spared_are_left_ && is_over()) return report();  // until now they could end by themselves
     wait();
   }
 }

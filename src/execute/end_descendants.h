@@ -5,6 +5,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <vector>
 
 #include "execute/action_log.h"
 #include "model/run.h"
@@ -12,6 +14,10 @@
 #include "os/descendants.h"
 
 namespace vacate {
+
+/// Finds out whom no signal may reach, each with the reason in `detail`, and does what can be done for them without
+/// one. Asked before the first signal and before the first KILL; nobody is signalled meanwhile.
+using FindSpared = std::function<std::vector<EndedProcess>(ActionLog&)>;
 
 struct EndRequest {
   std::chrono::milliseconds patience{0};     ///< before the first TERM, for what ends by itself
@@ -21,6 +27,7 @@ struct EndRequest {
   const ControlGroup* group = nullptr;       ///< where they were started
   int children = -1;                         ///< readable: a child has ended (a signalfd that takes CHLD)
   int hurry = -1;                            ///< readable: the grace is over
+  FindSpared find_spared = {};
 };
 
 /// Reaps what ends; the status of a child that somebody waits for has to be taken before. Every signal is announced to

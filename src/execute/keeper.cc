@@ -174,8 +174,9 @@ void Keeper::dismiss() noexcept {
 
 EndOfFamily end_in_place_of_keeper(const CommandToRun& command, const ControlGroup* group, ActionLog& log, int hurry) {
   const UniqueFd children = watch_children();
-  return end_descendants(
-      {std::chrono::milliseconds{0}, command.grace, command.timeout, 0, group, children.get(), hurry}, log);
+  return end_descendants({std::chrono::milliseconds{0}, command.grace, command.timeout, 0, group, children.get(), hurry,
+                          command.find_spared},
+                         log);
 }
 
 }  // namespace vacate

@@ -25,6 +25,7 @@ struct CommandToRun {
   std::vector<int> handed_on = {};  ///< descriptors of vacate's own that it gets; the keeper has them too
   std::chrono::milliseconds grace{10000};
   std::chrono::milliseconds timeout{60000};  ///< for ending what is left
+  FindSpared find_spared = {};               ///< asked in the keeper, or in vacate in its place
 };
 
 /// What the keeper says of the command.

@@ -193,7 +193,7 @@ void KeeperProcess::end_all(int hurry) {
   KeeperEvent event{KeeperEvent::Kind::all_ended, 0, pid_};
   MachineLog log;  // its own: vacate may be gone
   event.end = end_descendants({ended_ ? kPatience : std::chrono::milliseconds{0}, command_.grace, command_.timeout,
-                               ended_ ? 0 : pid_, group_, signals_.get(), hurry},
+                               ended_ ? 0 : pid_, group_, signals_.get(), hurry, command_.find_spared},
                               log);
   if (group_ != nullptr) (void)group_->remove();
   if (is_vacate_there()) say(channel_, event);
