@@ -128,6 +128,47 @@ TEST(ExpendablePass, AnswersEveryItemInOrder) {
   EXPECT_EQ(expected, 3000U);
 }
 
+// A process that maps no node has nothing to tell, and there are thousands: the child neither says so nor waits for the
+// caller to listen.
+TEST(ExpendablePass, PassesOverThoseWithNothingToTell) {
+  ExpendablePass pass("test", 5000, [](std::size_t index, FrameWriter& answer) {
+    if (index % 1000 == 999) answer_index(index, answer);
+  });
+  std::vector<std::size_t> answered;
+  EXPECT_THAT(pass.finish([&](std::size_t index, std::string_view bytes) {
+    EXPECT_EQ(FrameReader(bytes).number<std::uint32_t>(), index);
+    answered.push_back(index);
+  }),
+              IsEmpty());
+  EXPECT_THAT(answered, ElementsAre(999U, 1999U, 2999U, 3999U, 4999U));
+}
+
+TEST(ExpendablePass, BlamesTheOneThatBlocksAmongThoseWithNothingToTell) {
+  PassLimits limits;
+  limits.each = 100ms;
+  ExpendablePass pass(
+      "test", 100,
+      [](std::size_t index, FrameWriter& answer) {
+        if (index == 40 || index == 99) pause();
+        if (index == 70) (void)raise(SIGKILL);
+        if (index == 90) answer_index(index, answer);
+      },
+      limits);
+  std::vector<std::size_t> answered;
+  EXPECT_THAT(pass.finish([&](std::size_t index, std::string_view) { answered.push_back(index); }),
+              ElementsAre(40U, 70U, 99U));
+  EXPECT_THAT(answered, ElementsAre(90U));
+}
+
+// Longer in all than one item may take: it comes on all the time.
+TEST(ExpendablePass, WaitsForASilentChildThatComesOn) {
+  PassLimits limits;
+  limits.each = 80ms;
+  ExpendablePass pass(
+      "test", 10, [](std::size_t, FrameWriter&) { usleep(30000); }, limits);
+  EXPECT_THAT(pass.finish([](std::size_t, std::string_view) {}), IsEmpty());
+}
+
 TEST(ExpendablePass, SkipsTheOneThatBlocksAndTheOneThatKills) {
   PassLimits limits;
   limits.each = 100ms;

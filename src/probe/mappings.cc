@@ -73,8 +73,10 @@ class MappingScan::Reader {
   void read(pid_t pid, FrameWriter& answer) {
     Status status = read_maps(pid);
     if (status == Status::ok && matcher_.empty()) status = read_live_thread(pid);
-    answer.number(static_cast<std::uint8_t>(status));
     const auto& found = matcher_.found();
+    // Most processes map no node: about them nothing is said.
+    if (status == Status::gone || (status == Status::ok && found.empty())) return;
+    answer.number(static_cast<std::uint8_t>(status));
     answer.number(static_cast<std::uint32_t>(status == Status::ok ? found.size() : 0));
     if (status != Status::ok) return;
     for (const auto& [node, count] : found) {
@@ -175,7 +177,6 @@ Mappings MappingScan::finish() {
       hit.count = answer.number<std::uint32_t>();
       hits.push_back(hit);
     }
-    if (status == Status::gone) return;
     if (status == Status::denied) {
       mappings.denied.push_back(pids_[index]);
     } else if (status != Status::ok || !answer.complete() || !known_kinds) {
