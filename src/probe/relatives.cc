@@ -2,57 +2,83 @@
 #include "probe/relatives.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <utility>
 
 namespace vacate {
 namespace {
 
-class Family {
+/// Whose `property` is what, sorted, in a few bytes a process: there are thousands, and few are ever looked up.
+class Index {
  public:
-  explicit Family(const std::vector<Process>& processes) {
-    for (const auto& process : processes) {
-      by_pid_[process.key.pid] = &process;
-      children_[process.ppid].push_back(process.key.pid);
-      groups_[process.pgid].push_back(process.key.pid);
-      sessions_[process.sid].push_back(process.key.pid);
-    }
+  Index(const std::vector<Process>& processes, pid_t Process::*property) {
+    entries_.reserve(processes.size());
+    for (const auto& process : processes) entries_.emplace_back(process.*property, process.key.pid);
+    std::sort(entries_.begin(), entries_.end());
+  }
+  template <class Use>
+  void for_each(pid_t value, Use use) const {
+    const auto first = std::lower_bound(entries_.begin(), entries_.end(), std::pair<pid_t, pid_t>(value, 0));
+    for (auto at = first; at != entries_.end() && at->first == value; ++at) use(at->second);
   }
 
+ private:
+  std::vector<std::pair<pid_t, pid_t>> entries_;
+};
+
+class Family {
+ public:
+  explicit Family(const std::vector<Process>& processes)
+      : processes_(processes),
+        children_(processes, &Process::ppid),
+        groups_(processes, &Process::pgid),
+        sessions_(processes, &Process::sid) {}
+
   void add(pid_t pid) {
-    if (by_pid_.contains(pid)) members_.insert(pid);
+    if (find(pid) != nullptr) members_.insert(pid);
   }
   void add_peers() {
-    for (const pid_t pid : snapshot()) {
-      const auto& process = *by_pid_[pid];
-      // 0: led from outside this pid namespace, or a kernel thread; it joins nothing.
-      if (process.pgid > 0) add_all(groups_[process.pgid]);
-      if (process.sid > 0) add_all(sessions_[process.sid]);
+    std::set<pid_t> groups;
+    std::set<pid_t> sessions;
+    for (const pid_t pid : members_) {
+      groups.insert(find(pid)->pgid);
+      sessions.insert(find(pid)->sid);
     }
+    const auto add_member = [&](pid_t pid) { members_.insert(pid); };
+    // 0: led from outside this pid namespace, or a kernel thread; it joins nothing.
+    for (const pid_t group : groups)
+      if (group > 0) groups_.for_each(group, add_member);
+    for (const pid_t session : sessions)
+      if (session > 0) sessions_.for_each(session, add_member);
   }
   void add_descendants() {
     auto pending = snapshot();
     while (!pending.empty()) {
       const pid_t pid = pending.back();
       pending.pop_back();
-      for (const pid_t child : children_[pid])
+      children_.for_each(pid, [&](pid_t child) {
         if (members_.insert(child).second) pending.push_back(child);
+      });
     }
   }
   void add_ancestors_and_leaders() {
     for (const pid_t pid : snapshot()) {
-      add(by_pid_[pid]->sid);
-      for (pid_t parent = by_pid_[pid]->ppid; by_pid_.contains(parent); parent = by_pid_[parent]->ppid)
-        if (!members_.insert(parent).second) break;
+      add(find(pid)->sid);
+      for (auto* parent = find(find(pid)->ppid); parent != nullptr; parent = find(parent->ppid))
+        if (!members_.insert(parent->key.pid).second) break;
     }
   }
   [[nodiscard]] std::vector<pid_t> snapshot() const { return {members_.begin(), members_.end()}; }
 
  private:
-  void add_all(const std::vector<pid_t>& pids) { members_.insert(pids.begin(), pids.end()); }
+  [[nodiscard]] const Process* find(pid_t pid) const {
+    const auto at = std::lower_bound(processes_.begin(), processes_.end(), pid,
+                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
+    return at != processes_.end() && at->key.pid == pid ? &*at : nullptr;
+  }
 
-  std::map<pid_t, const Process*> by_pid_;
-  std::map<pid_t, std::vector<pid_t>> children_, groups_, sessions_;
+  const std::vector<Process>& processes_;
+  Index children_, groups_, sessions_;
   std::set<pid_t> members_;
 };
 
