@@ -112,42 +112,65 @@ class Joiner {
 }  // namespace
 
 Groups::Groups(const Census& census) : census_(&census) {
-  auto sets = Joiner(census).join_all();
-  std::map<pid_t, std::vector<pid_t>> by_lowest;
-  const auto all = sets.all();
-  for (const auto& [pid, unused] : all) by_lowest[sets.find(pid)].push_back(pid);
-  for (auto& [lowest, pids] : by_lowest) {
-    for (const auto pid : pids) group_of_.emplace(pid, members_.size());
-    members_.push_back(std::move(pids));
-  }
-  for (std::size_t group = 0; group < members_.size(); ++group) {
-    std::set<pid_t> tops;
-    for (const auto pid : members_[group]) {
+  collect_members();
+  std::vector<pid_t> tops;
+  for (std::size_t group = 0; group < count(); ++group) {
+    tops.clear();
+    for (const auto pid : members(group)) {
       find_topmost(pid, group);
-      tops.insert(topmost_of(pid));
+      tops.push_back(topmost_of(pid));
     }
-    topmost_.emplace_back(tops.begin(), tops.end());
+    std::sort(tops.begin(), tops.end());
+    tops.erase(std::unique(tops.begin(), tops.end()), tops.end());
+    topmost_.add_row(tops);
   }
+}
+
+// In the order of pids the lowest member, which stands for its set, comes first.
+void Groups::collect_members() {
+  auto sets = Joiner(*census_).join_all();
+  known_.reserve(sets.all().size());
+  std::uint32_t groups = 0;
+  for (const auto& [pid, unused] : sets.all()) {
+    const pid_t lowest = sets.find(pid);
+    known_.push_back({pid, lowest == pid ? groups++ : find(lowest)->group, 0});
+  }
+  auto by_group = known_;
+  std::stable_sort(by_group.begin(), by_group.end(),
+                   [](const Member& a, const Member& b) { return a.group < b.group; });
+  std::vector<pid_t> row;
+  for (std::size_t i = 0; i < by_group.size(); ++i) {
+    row.push_back(by_group[i].pid);
+    if (i + 1 < by_group.size() && by_group[i + 1].group == by_group[i].group) continue;
+    members_.add_row(row);
+    row.clear();
+  }
+}
+
+const Groups::Member* Groups::find(pid_t pid) const noexcept {
+  const auto at = std::lower_bound(known_.begin(), known_.end(), pid,
+                                   [](const Member& member, pid_t wanted) { return member.pid < wanted; });
+  return at != known_.end() && at->pid == pid ? &*at : nullptr;
 }
 
 std::optional<std::size_t> Groups::group_of(pid_t pid) const noexcept {
-  const auto at = group_of_.find(pid);
-  return at == group_of_.end() ? std::nullopt : std::optional(at->second);
+  const auto* member = find(pid);
+  return member == nullptr ? std::nullopt : std::optional<std::size_t>(member->group);
 }
 
 pid_t Groups::topmost_of(pid_t pid) const noexcept {
-  const auto at = topmost_of_.find(pid);
-  return at == topmost_of_.end() ? pid : at->second;
+  const auto* member = find(pid);
+  return member == nullptr ? pid : member->topmost;
 }
 
 // Climbs until it is known or the group ends. Parents could in principle form a ring (see descends_from()): never more
-// steps than members.
+// steps than members. What was climbed gets the answer too, for a long chain would cost its square otherwise.
 void Groups::find_topmost(pid_t pid, std::size_t group) {
   std::vector<pid_t> climbed;
   pid_t top = pid;
-  for (auto steps = members_[group].size(); steps > 0; --steps) {
-    if (const auto known = topmost_of_.find(top); known != topmost_of_.end()) {
-      top = known->second;
+  for (auto steps = members(group).size(); steps > 0; --steps) {
+    if (const auto known = at(top).topmost; known != 0) {
+      top = known;
       break;
     }
     climbed.push_back(top);
@@ -155,7 +178,8 @@ void Groups::find_topmost(pid_t pid, std::size_t group) {
     if (process == nullptr || process->ppid == top || group_of(process->ppid) != group) break;
     top = process->ppid;
   }
-  for (const auto below : climbed) topmost_of_.emplace(below, top);
+  for (const auto below : climbed)
+    if (auto& member = at(below); member.topmost == 0) member.topmost = top;
 }
 
 }  // namespace vacate
