@@ -99,7 +99,7 @@ class Agreeing {
     const Fate fate = fate_of(reviewed);
     if (reviewed.action == Action::refuse) agreement_.aside.push_back(next());
     Step step = reviewed;
-    step.rule = kNotPlannedNow;
+    step.rule = fate.status == StepStatus::already_gone ? kAlreadyGone : kNotPlannedNow;
     step.terms = {};
     // The file is anybody's: nobody verifies memory of a GPU that is not there.
     std::erase_if(step.gpus, [&](unsigned index) {

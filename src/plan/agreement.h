@@ -27,7 +27,9 @@ struct Agreement {
   std::vector<unsigned> aside;      ///< n of those that say nothing about whether the reviewed plan was carried out
 };
 
-/// Rule of a step that only the older plan has; of one that only the fresh plan has.
+/// Rule of a step that only the older plan has: its process has ended since, or another reason; of one that only the
+/// fresh plan has.
+inline constexpr std::string_view kAlreadyGone = "already-gone";
 inline constexpr std::string_view kNotPlannedNow = "not-planned-now";
 inline constexpr std::string_view kNotReviewed = "not-reviewed";
 

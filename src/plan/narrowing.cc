@@ -104,6 +104,31 @@ Result<void> check_narrowing(const Snapshot& snapshot, const Selection& selectio
   return {};
 }
 
+namespace {
+
+std::string name_of(uid_t uid, const Snapshot& snapshot) {
+  const auto known = std::find_if(snapshot.processes.begin(), snapshot.processes.end(), [&](const Process& process) {
+    return process.uid.known() && *process.uid == uid && !process.user.empty();
+  });
+  return known == snapshot.processes.end() ? std::to_string(uid) : printable(known->user, kLongestShown);
+}
+
+/// Several users are one question, whose of them it is: one that has nothing beside one that has is not worth a line.
+std::optional<std::string> unmatched_users(const Snapshot& snapshot, const Attribution& attribution,
+                                           const Selection& selection) {
+  Selection alone;
+  alone.users = selection.users;
+  const auto fits = [&](const Holder& holder) { return is_within(snapshot, holder.key.pid, alone); };
+  if (alone.users.empty() || std::any_of(attribution.holders.begin(), attribution.holders.end(), fits))
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (const auto uid : alone.users) names.push_back(name_of(uid, snapshot));
+  return fmt::format("no holder{} belongs to user {}", snapshot.caller.root ? "" : " that can be seen",
+                     fmt::join(names, " or "));
+}
+
+}  // namespace
+
 std::vector<std::string> unmatched_words(const Snapshot& snapshot, const Attribution& attribution,
                                          const Selection& selection) {
   std::vector<std::string> lines;
@@ -120,6 +145,7 @@ std::vector<std::string> unmatched_words(const Snapshot& snapshot, const Attribu
                                     printable(word, kLongestShown)));
     }
   };
+  if (auto line = unmatched_users(snapshot, attribution, selection)) lines.push_back(std::move(*line));
   note("unit", selection.units, &Selection::units);
   note("container", selection.containers, &Selection::containers);
   note("job", selection.jobs, &Selection::jobs);

@@ -101,6 +101,11 @@ TEST(Narrowing, SaysWhatNoHolderFits) {
   const Wanted selection{.units = {"a.service", "b.service"}, .jobs = {"7"}};
   EXPECT_EQ(unmatched_words(snapshot, attribution, selection),
             (std::vector<std::string>{"no holder is in unit b.service", "no holder is in job 7"}));
+  snapshot.processes[1].uid = uid_t{1001};
+  snapshot.processes[1].user = "alice";
+  EXPECT_EQ(unmatched_words(snapshot, attribution, Wanted{.users = {1001, 7}}),
+            (std::vector<std::string>{"no holder belongs to user alice or 7"}));
+  EXPECT_TRUE(unmatched_words(snapshot, attribution, Wanted{.users = {1001, 1000}}).empty());
   snapshot.caller.root = false;
   EXPECT_EQ(unmatched_words(snapshot, attribution, Wanted{.jobs = {"7"}}),
             (std::vector<std::string>{"no holder that can be seen is in job 7"}));

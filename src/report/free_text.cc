@@ -39,7 +39,11 @@ std::vector<StepLine> lines_of(const Plan& plan) {
   return lines;
 }
 
+/// Of a reviewed plan, and ended since: nobody refuses anything.
+bool is_past(const Step& step) { return step.action == Action::refuse && step.rule == "already-gone"; }
+
 std::string action_cell(const Step& step) {
+  if (is_past(step)) return "gone";
   if (step.action == Action::refuse) return "refused";
   if (step.action == Action::terminate_client) return "by MPS";
   if (step.unit) return "stop " + elide_middle(printable(step.unit->name, 256), 24);
@@ -88,7 +92,7 @@ std::string step_lines(const std::vector<StepLine>& lines, const RenderStyle& st
   std::string text;
   for (const auto& line : lines) {
     const Step& step = *line.first;
-    const Paint paint = step.action == Action::refuse ? Paint::doubtful : Paint::bad;
+    const Paint paint = is_past(step) ? Paint::faint : step.action == Action::refuse ? Paint::doubtful : Paint::bad;
     text += fmt::format("  {}  {}  {}  {}\n", painted(pad_right(action_cell(step), widths.action), paint, style),
                         pad_left(elide_middle(format_ranges(line.pids), widths.pids), widths.pids),
                         pad_right(elide_middle(title_cell(line), widths.title), widths.title), gpu_cell(step.gpus));
@@ -204,8 +208,10 @@ std::string plan_head(const Plan& plan, const FreeRequest& request) {
         std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) { return step.action == action; }));
   };
   const std::size_t ended = count(Action::signal) + count(Action::terminate_client);
-  const std::size_t refused = count(Action::refuse);
-  if (ended == 0 && refused == 0 && !plan.ends_anybody()) return "nothing to end";
+  const auto past = static_cast<std::size_t>(std::count_if(plan.steps.begin(), plan.steps.end(), is_past));
+  const std::size_t refused = count(Action::refuse) - past;
+  const std::string gone = past > 0 ? fmt::format("; {} already gone", past) : "";
+  if (ended == 0 && refused == 0 && !plan.ends_anybody()) return "nothing to end" + gone;
   std::string head = "plan: ";
   if (const auto units = units_of(plan); !units.empty()) {
     head +=
@@ -215,7 +221,7 @@ std::string plan_head(const Plan& plan, const FreeRequest& request) {
   if (ended > 0 || head.size() == 6) head += fmt::format("end {}", counted(ended, "process", "processes"));
   if (ended > 0) head += kill_words(plan, request);
   if (refused > 0) head += fmt::format("; {} refused", refused);
-  return head;
+  return head + gone;
 }
 
 const Step* step_of(const Plan& plan, unsigned n) {
@@ -247,8 +253,13 @@ std::string results_text(const Outcome& outcome, const RenderStyle& style) {
   std::size_t by_itself = 0;
   std::size_t by_unit = 0;
   std::string exceptions;
+  std::vector<std::uint64_t> past;
   for (const auto& result : outcome.results) {
     const auto* planned = step_of(outcome.plan, result.n);
+    if (planned != nullptr && is_past(*planned)) {
+      past.push_back(static_cast<std::uint64_t>(result.pid));
+      continue;
+    }
     const bool was_refused = planned != nullptr && planned->action == Action::refuse;  // as one that is gone since
     if (!is_as_planned(result) || was_refused) {
       exceptions += exception_line(result, planned, style);
@@ -262,6 +273,8 @@ std::string results_text(const Outcome& outcome, const RenderStyle& style) {
     if (is_as_planned(result) && !was_refused && !result.detail.empty())
       exceptions += exception_line(result, planned, style);
   }
+  std::sort(past.begin(), past.end());
+  if (!past.empty()) exceptions += wrap("already gone: " + format_ranges(past), 0, style.width);
   const auto ended = by_term + by_kill + by_itself + by_unit;
   if (ended == 0) return exceptions;
   std::vector<std::string> ways;

@@ -85,6 +85,7 @@ TEST(Agreement, WhoIsGoneIsGone) {
   EXPECT_EQ(ended(agreement.plan), pids(m, {"rank1"}));
   ASSERT_TRUE(decided(agreement, m.pid_of("rank0")));
   EXPECT_EQ(decided(agreement, m.pid_of("rank0"))->status, StepStatus::already_gone);
+  EXPECT_EQ(step_of(agreement.plan, m.pid_of("rank0")).rule, kAlreadyGone);
   auto hidden = now;
   hidden.snapshot.visibility.blind_spots.push_back({"hidepid", ""});
   const auto cannot_say = agree(before.plan(), now.plan(), hidden.snapshot, now.attribution, Newcomers::named);
