@@ -4,11 +4,13 @@
 #include "lab/machine/machine.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <set>
@@ -316,6 +318,28 @@ env = { TOKEN = "abc" }
                  });
   EXPECT_THAT(seen, ElementsAre("as wished", "3", ::testing::AllOf(HasSubstr("/dev/pts/"), HasSubstr("got word")),
                                 "bob\n/home/bob", "true 9", "shell lives"));
+}
+
+/// The exit code of the machine's shell when `input` is all that it is given, by a pipe.
+std::string shell_given(Machine& machine, std::string_view input) {
+  std::array<int, 2> ends{};
+  const vacate::UniqueFd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (pipe(ends.data()) != 0 || write(ends[1], input.data(), input.size()) < 0) return "no pipe";
+  (void)dup2(ends[0], STDIN_FILENO);
+  (void)dup2(nowhere.get(), STDOUT_FILENO);
+  (void)close(ends[0]);
+  (void)close(ends[1]);
+  const auto code = machine.shell();
+  return code ? std::to_string(*code) : code.error().message;
+}
+
+TEST_F(MachineTest, AShellEndsWithItsInput) {
+  const Lines seen = observe_in(kTree, [](Machine& m) {
+    (void)std::signal(SIGALRM, [](int) { _exit(1); });  // rather than to wait for ever
+    (void)alarm(30);
+    return Lines{shell_given(m, ""), shell_given(m, "true\n"), shell_given(m, "exit 5"), shell_given(m, "cat\nx\n")};
+  });
+  EXPECT_THAT(seen, ElementsAre("0", "0", "5", "0"));
 }
 
 /// Everything that is mounted in a machine with one GPU. Nothing of the host but its devices and our own programs.
