@@ -17,6 +17,7 @@
 
 #include "execute/recording_executor.h"
 #include "execute/wait.h"
+#include "os/test_dialogue.h"
 
 namespace vacate {
 namespace {
@@ -227,35 +228,23 @@ TEST_F(LiveExecutorTest, AnotherProcessWithThePidGetsNoSignal) {
 }
 
 TEST_F(LiveExecutorTest, AnotherProgramSinceTheScanGetsNoSignal) {
-  int input[2], output[2];
-  ASSERT_EQ(pipe(input), 0);
-  ASSERT_EQ(pipe(output), 0);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    dup2(input[0], 0);
-    dup2(output[1], 1);
-    for (const int fd : {input[0], input[1], output[0], output[1]}) close(fd);
+  testing::Dialogue cat([] {
     char byte = 0;
     if (write(1, "r", 1) == 1 && read(0, &byte, 1) == 1) execl("/bin/cat", "cat", nullptr);
-    _exit(1);
-  }
-  close(input[0]);
-  close(output[1]);
-  char byte = 0;
-  ASSERT_EQ(read(output[0], &byte, 1), 1);
-  add(pid);
-  ASSERT_EQ(write(input[1], "go", 2), 2);
-  ASSERT_EQ(read(output[0], &byte, 1), 1) << "cat gave the rest back, so it runs";
+  });
+  ASSERT_EQ(cat.hear(1), "r");
+  add(cat.pid());
+  ASSERT_TRUE(cat.say("go"));
+  ASSERT_EQ(cat.hear(1), "o") << "cat gave the rest back, so it runs";
   const auto results = execute({});
   EXPECT_EQ(results.at(0).status, StepStatus::identity_changed);
   EXPECT_TRUE(results.at(0).signals.empty());
   EXPECT_EQ(results.at(0).detail, "it runs another program than the one that was judged");
-  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0);
-  close(input[1]);  // cat ends
+  EXPECT_EQ(waitpid(cat.pid(), nullptr, WNOHANG), 0);
+  cat.say_no_more();  // cat ends
   int status = 0;
-  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(waitpid(cat.pid(), &status, 0), cat.pid());
   EXPECT_EQ(status, 0);
-  close(output[0]);
 }
 
 TEST_F(LiveExecutorTest, WhoLetGoSinceTheScanGetsNoSignal) {

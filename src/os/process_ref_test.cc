@@ -11,6 +11,8 @@
 #include <csignal>
 #include <thread>
 
+#include "os/test_dialogue.h"
+
 namespace vacate {
 namespace {
 
@@ -27,37 +29,24 @@ bool wait_until_exited(const ProcessRef& ref) {
   return poll(&wait, 1, 5000) == 1;
 }
 
-/// Runs /bin/cat twice, one after the other: the same file, another program all the same.
+/// Runs /bin/sh twice, one after the other: the same file, another program all the same.
 TEST(ProcessRef, TellsThatExecCameBetween) {
-  int input[2], output[2];
-  ASSERT_EQ(pipe(input), 0);
-  ASSERT_EQ(pipe(output), 0);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    dup2(input[0], 0);
-    dup2(output[1], 1);
-    for (const int fd : {input[0], input[1], output[0], output[1]}) close(fd);
+  const testing::Dialogue shells([] {
     execl("/bin/sh", "sh", "-c", "read a; echo $a; read a; exec /bin/sh -c 'echo $1; read a' sh $a", nullptr);
-    _exit(1);
-  }
-  close(input[0]);
-  close(output[1]);
-  char words[2] = {};
-  const auto say = [&] { return write(input[1], "x\n", 2) == 2 && read(output[0], words, 2) == 2; };
+  });
+  const auto say = [&] { return shells.say("x\n") && shells.hear(2) == "x\n"; };
   ASSERT_TRUE(say());  // the first shell runs
-  const auto first = ProcessRef::open(pid);
+  const auto first = ProcessRef::open(shells.pid());
   ASSERT_TRUE(first);
   ASSERT_TRUE(say());  // the second does
   EXPECT_TRUE(first->runs_another_program());
-  const auto second = ProcessRef::open(pid);
+  const auto second = ProcessRef::open(shells.pid());
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->runs_another_program());
   ASSERT_TRUE(second->send_signal(SIGKILL));
   ASSERT_TRUE(wait_until_exited(*second));
   EXPECT_FALSE(second->runs_another_program()) << "whoever ended runs nothing";
-  waitpid(pid, nullptr, 0);
-  close(input[1]);
-  close(output[0]);
+  waitpid(shells.pid(), nullptr, 0);
 }
 
 TEST(ProcessRef, PinsSignalsAndSeesTheEnd) {

@@ -290,10 +290,7 @@ Json result_of(const StepResult& result) {
   Json object;
   object["n"] = result.n;
   object["pid"] = result.pid;
-  object["result"] = describe(result.status);
-  object["signals"] = texts(result.signals);
-  object["seconds"] = seconds_of(result.seconds);
-  object["detail"] = safe(result.detail);
+  put_ending(object, result);
   return object;
 }
 

@@ -85,6 +85,15 @@ Json list_of(const Values& values, Convert convert) {
   return list;
 }
 
+/// What became of a process: the members that every list of results has.
+template <class Result>
+void put_ending(Json& object, const Result& result) {
+  object["result"] = describe(result.status);
+  object["signals"] = texts(result.signals);
+  object["seconds"] = seconds_of(result.seconds);
+  object["detail"] = safe(result.detail);
+}
+
 inline std::string one_line(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }

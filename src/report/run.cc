@@ -47,10 +47,7 @@ Json left_of(const EndedProcess& process) {
   object["pid"] = process.key.pid;
   object["key"] = to_string(process.key);
   object["title"] = safe(process.title);
-  object["result"] = describe(process.status);
-  object["signals"] = texts(process.signals);
-  object["seconds"] = seconds_of(process.seconds);
-  object["detail"] = safe(process.detail);
+  put_ending(object, process);
   return object;
 }
 

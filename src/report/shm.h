@@ -35,6 +35,9 @@ struct ShmReport {
 /// Lines about segments that `free` removed or left, empty where it met none.
 [[nodiscard]] std::string render_shm_cleanup_text(const ShmCleanup& cleanup, const RenderStyle& style);
 
+/// What came of step `n`; nullptr: nothing was tried.
+[[nodiscard]] const ShmResult* find_shm_result(const ShmReport& report, unsigned n);
+
 /// "/dev/shm/psm_12345678", "sysv:7": hostile bytes.
 [[nodiscard]] std::string shm_path(const ShmSnapshot& snapshot, const ShmSegment& segment);
 

@@ -95,22 +95,15 @@ Json deleted_json(const ShmReport& report, const DeletedShm& entry) {
   return object;
 }
 
-/// Results are in the order of their numbers, as the steps are.
-std::vector<ShmResult>::const_iterator result_of(const ShmReport& report, unsigned n) {
-  const auto at = std::lower_bound(report.results.begin(), report.results.end(), n,
-                                   [](const ShmResult& candidate, unsigned number) { return candidate.n < number; });
-  return at != report.results.end() && at->n == n ? at : report.results.end();
-}
-
 Json result_json(const ShmReport& report, const ShmStep& step) {
-  const auto result = result_of(report, step.n);
+  const auto* result = find_shm_result(report, step.n);
   Json object;
   object["n"] = step.n;
   object["name"] = safe(step.name);
   object["path"] = safe(shm_path(report.snapshot, report.snapshot.segments.at(step.segment)));
   object["size"] = step.on_disk.count;
-  object["result"] = result == report.results.end() ? Json(nullptr) : Json(describe(result->status));
-  object["detail"] = result == report.results.end() ? Json("") : safe(result->detail);
+  object["result"] = result == nullptr ? Json(nullptr) : Json(describe(result->status));
+  object["detail"] = result == nullptr ? Json("") : safe(result->detail);
   return object;
 }
 

@@ -129,13 +129,6 @@ std::string blind_text(const ShmReport& report, const RenderStyle& style) {
   return text;
 }
 
-/// Results are in the order of their numbers.
-const ShmResult* result_of(const ShmReport& report, unsigned n) {
-  const auto at = std::lower_bound(report.results.begin(), report.results.end(), n,
-                                   [](const ShmResult& candidate, unsigned number) { return candidate.n < number; });
-  return at != report.results.end() && at->n == n ? &*at : nullptr;
-}
-
 std::string verdict_sentence(const ShmReport& report, std::size_t removed, Bytes back) {
   switch (report.verdict) {
     case ShmCommandVerdict::removed:
@@ -157,6 +150,13 @@ std::string verdict_sentence(const ShmReport& report, std::size_t removed, Bytes
 }
 
 }  // namespace
+
+// Results are in the order of their numbers, as the steps are.
+const ShmResult* find_shm_result(const ShmReport& report, unsigned n) {
+  const auto at = std::lower_bound(report.results.begin(), report.results.end(), n,
+                                   [](const ShmResult& candidate, unsigned number) { return candidate.n < number; });
+  return at != report.results.end() && at->n == n ? &*at : nullptr;
+}
 
 std::string shm_path(const ShmSnapshot& snapshot, const ShmSegment& segment) {
   if (segment.kind == ShmKind::sysv || segment.place >= snapshot.places.size()) return segment.name;
@@ -194,7 +194,7 @@ std::string render_shm_outcome_text(const ShmReport& report, const RenderStyle& 
   std::size_t removed = 0;
   Bytes back;
   for (const auto& step : report.plan.steps) {
-    const auto* result = result_of(report, step.n);
+    const auto* result = find_shm_result(report, step.n);
     if (result == nullptr) continue;
     if (result->status == ShmStatus::removed) {
       ++removed;
