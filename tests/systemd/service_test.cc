@@ -68,6 +68,13 @@ Description=somebody else's work
 ExecStart=/usr/local/bin/gpu-server 2
 )";
 
+constexpr const char* kDynamic = R"([Unit]
+Description=model server of an account that is there while it runs
+[Service]
+ExecStart=/usr/local/bin/gpu-server 2
+DynamicUser=yes
+)";
+
 /// The commands of the README's section "A systemd service", without sudo, which a minimal system lacks, and comments.
 std::vector<std::string> commands_of_readme() {
   const std::string text = read_file(README);
@@ -125,6 +132,7 @@ class Story {
     found["killed"] = start_and_kill();
     found["restarts"] = restart_often();
     found["swept"] = sweep_after_stop();
+    found["dynamic"] = sweep_dynamic_user();
     found["waited"] = wait_for_tenant();
     found["log"] = container_.run_as_service({"vacate", "log", "--json"});
     found["journal"] = container_.run({"journalctl", "--no-pager", "-t", "vacate", "-o", "short-monotonic"});
@@ -209,9 +217,28 @@ class Story {
     return found;
   }
 
+  /// The same of a service whose account nobody knows before it runs: the drop-in names it, and the clean-up finds it.
+  json sweep_dynamic_user() {
+    json found;
+    found["dropin"] =
+        container_.run_as_service({"vacate", "unit", "dropin", "dyn.service", "--gpu", "0,1", "--install"});
+    found["written"] = container_.run({"cat", "/etc/systemd/system/dyn.service.d/vacate.conf"});
+    found["lint"] = container_.run_as_service({"vacate", "unit", "lint", "dyn.service"});
+    override_unit("KillMode=process\\nRestart=no", "dyn.service");
+    found["start"] = container_.run({"systemctl", "start", "dyn.service"});
+    found["used"] = container_.wait_for_use(kServerMib);
+    found["links"] = container_.run({"ls", "-l", "/run/systemd/dynamic-uid"});
+    container_.run({"systemctl", "kill", "--kill-whom=main", "--signal=KILL", "dyn.service"});
+    found["state"] = container_.wait_for("dyn.service", "ActiveState", "failed");
+    found["used_after"] = container_.wait_for_use(0);
+    found["processes"] = processes();
+    found["journal"] = container_.run({"journalctl", "--no-pager", "-u", "dyn.service", "-o", "short-monotonic"});
+    return found;
+  }
+
   /// Lines of a [Service] section, joined by \\n, on top of everything else.
-  void override_unit(const std::string& lines) {
-    container_.run({"sh", "-c", "printf '[Service]\\n" + lines + "\\n' >/etc/systemd/system/llm.service.d/zz.conf"});
+  void override_unit(const std::string& lines, const std::string& unit = "llm.service") {
+    container_.run({"sh", "-c", "printf '[Service]\\n" + lines + "\\n' >/etc/systemd/system/" + unit + ".d/zz.conf"});
     container_.run({"systemctl", "daemon-reload"});
   }
 
@@ -272,8 +299,10 @@ json tell(Machine& machine, const std::vector<std::string>& readme) {
   auto container = Container::prepare(machine, tree, beside_the_test("gpu-server"), kGpus);
   if (!container) return {{"ready", container.error().message}};
   const std::string units = container->root() + "/etc/systemd/system/";
-  for (const auto& [name, text] :
-       {std::pair{"loop.service", kLoop}, {"llm.service", kServer}, {"tenant.service", kTenant}}) {
+  for (const auto& [name, text] : {std::pair{"loop.service", kLoop},
+                                   {"llm.service", kServer},
+                                   {"tenant.service", kTenant},
+                                   {"dyn.service", kDynamic}}) {
     if (const auto written = write_file(units + name, text); !written) return {{"ready", written.error().message}};
   }
   if (const auto booted = container->boot(); !booted)
@@ -403,6 +432,18 @@ TEST_F(ServiceTest, WhatSystemdLeavesTheDropInSweepsAndRecords) {
   const json log = json::parse(story["log"]["out"].get<std::string>(), nullptr, false);
   ASSERT_TRUE(log.is_object()) << story["log"].dump(2);
   EXPECT_GE(log["actions"].size(), kGpus) << log.dump(2);
+}
+
+TEST_F(ServiceTest, TheSweepFindsAnAccountThatIsThereOnlyWhileItsServiceRuns) {
+  const json& story = found_["dynamic"];
+  const auto journal = story["journal"]["out"].get<std::string>();
+  EXPECT_THAT(story["written"]["out"].get<std::string>(), HasSubstr(" --user dyn,root --all ")) << story.dump(2);
+  EXPECT_EQ(story["lint"]["exit"], 0) << story["lint"].dump(2);
+  EXPECT_EQ(story["used"], all(kServerMib)) << story["links"].dump(2) << journal;
+  EXPECT_EQ(story["state"], "failed");
+  EXPECT_EQ(story["used_after"], all(0)) << story["links"].dump(2) << journal;
+  EXPECT_EQ(story["processes"], "");
+  EXPECT_THAT(journal, AllOf(HasSubstr("released:"), Not(HasSubstr("no user is")))) << story["links"].dump(2);
 }
 
 TEST_F(ServiceTest, AStartWaitsForATenantLongerThanItsTimeout) {
