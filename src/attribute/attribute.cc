@@ -17,6 +17,7 @@
 #include "attribute/roles.h"
 #include "attribute/standing.h"
 #include "attribute/supervisors.h"
+#include "model/origin.h"
 
 namespace vacate {
 namespace {
@@ -65,6 +66,7 @@ class Attributor {
     result_.accounts = accounts_of(snapshot_, charges_, result_.holders, policy_, known);
     explain_accounts();
     result_.charged_to_nobody = untied_charges(charges_);
+    note_spared_in_services();
     return std::move(result_);
   }
 
@@ -142,9 +144,7 @@ class Attributor {
       if (census_.is_holder(pid)) {
         group.holders.push_back(pid);
       } else if (const auto* process = census_.living(pid)) {
-        group.relatives.push_back({process->key, standings_.of(pid), is_resource_tracker(*process),
-                                   with_policy(protection_of(*process, snapshot_), *process, std::nullopt, policy_),
-                                   ending_terms(*process, std::nullopt, policy_)});
+        group.relatives.push_back(relative(*process, standings_.of(pid)));
       }
     }
     if (const auto owner = standings_.owner_of(joined)) {
@@ -152,6 +152,26 @@ class Attributor {
       group.owner_title = title_of(*census_.living(*owner));
     }
     return group;
+  }
+
+  Relative relative(const Process& process, Standing standing) const {
+    return {process.key, standing, is_resource_tracker(process),
+            with_policy(protection_of(process, snapshot_), process, std::nullopt, policy_),
+            ending_terms(process, std::nullopt, policy_)};
+  }
+
+  // The scan reads the control groups of everybody in services that start their process again.
+  void note_spared_in_services() {
+    const auto& units = snapshot_.services.units;
+    for (const auto& process : snapshot_.processes) {
+      if (process.cgroup.empty() || is_gone(process) || census_.is_holder(process.key.pid)) continue;
+      const auto service = parse_origin(process.cgroup).service;
+      if (!service ||
+          std::none_of(units.begin(), units.end(), [&](const ServiceUnit& unit) { return unit.name == service; }))
+        continue;
+      auto member = relative(process, Standing::unsure);
+      if (member.protection || member.terms.any()) result_.spared_in_services.push_back(std::move(member));
+    }
   }
 
   // Device files alone are no standing for being ended (design.md, Protection): they go only with a group that pins

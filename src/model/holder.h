@@ -149,6 +149,9 @@ struct Attribution {
   std::vector<Group> groups;         ///< by id
   std::vector<GpuAccount> accounts;  ///< one a GPU, by index
   std::vector<UntiedCharge> charged_to_nobody;
+  /// Who would end with the stop of a service although they are no holders: protected, or with terms of a policy; by
+  /// pid.
+  std::vector<Relative> spared_in_services = {};
   bool operator==(const Attribution&) const = default;
 
   [[nodiscard]] const Holder* find(pid_t pid) const noexcept;

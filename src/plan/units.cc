@@ -72,6 +72,10 @@ class Stop {
       if (!is_inside(pid)) continue;
       if (auto reason = find_objection(pid, member)) return reason;
     }
+    for (const auto& spared : attribution_.spared_in_services) {
+      if (!is_inside(spared.key.pid)) continue;
+      if (auto reason = find_objection_to_end(spared)) return reason;
+    }
     for (const auto& process : snapshot_.processes) {
       if (!is_inside(process.key.pid) || decisions_.ends(process.key.pid)) continue;
       if (auto reason = find_others_work(process)) return reason;
@@ -84,15 +88,26 @@ class Stop {
     return std::nullopt;
   }
 
+  static std::string objection_of_policy(pid_t pid) {
+    return fmt::format("a policy says how process {} is ended, and a stop of the service does not keep to that", pid);
+  }
+  static std::string objection_of_rule(pid_t pid, const Protection& protection) {
+    return fmt::format("that would end process {} too, which is protected: {}", pid, protection.detail);
+  }
+
+  // No holder, and no relative of one: nobody but this asks for those.
+  static Reason find_objection_to_end(const Relative& spared) {
+    if (spared.protection) return objection_of_rule(spared.key.pid, *spared.protection);
+    return spared.terms.any() ? Reason(objection_of_policy(spared.key.pid)) : std::nullopt;
+  }
+
   Reason find_objection(pid_t pid, const Member& member) const {
     const bool is_ended = decisions_.ends(pid);
-    if (member.terms().any())
-      return fmt::format("a policy says how process {} is ended, and a stop of the service does not keep to that", pid);
+    if (member.terms().any()) return objection_of_policy(pid);
     if (is_ended && selector_.mps_server_of(member) != 0)
       return fmt::format("process {} is a client of MPS, which the signals of a stop could harm", pid);
     if (is_ended || (member.holder == nullptr && !member.protection())) return std::nullopt;
-    if (const auto& protection = member.protection())
-      return fmt::format("that would end process {} too, which is protected: {}", pid, protection->detail);
+    if (const auto& protection = member.protection()) return objection_of_rule(pid, *protection);
     const auto obstacle = selector_.obstacle(member);
     const bool is_obstacle = obstacle && obstacle->rule != "restarting-unit";
     if (member.holder->pins_memory() || is_obstacle || !selector_.is_within(pid))

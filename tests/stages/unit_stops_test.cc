@@ -233,6 +233,31 @@ TEST_F(UnitStops, WhoHoldsNothingAndIsAnotherUsersSparesTheService) {
   EXPECT_TRUE(Stages(scan()).plan(all()).has_action(Action::stop_unit));
 }
 
+TEST_F(UnitStops, WhoHoldsNothingAndIsProtectedSparesTheService) {
+  m.actor("daemon", {.parent = "init", .exe = "/usr/sbin/sshd"});
+  m.process("daemon").cgroup = std::string(kGroup) + "/sub";
+  EXPECT_THAT(refusal(scan(), all()), HasSubstr("which is protected"));
+  m.process("daemon").exe = std::string("/home/a/sshd");
+  EXPECT_TRUE(Stages(scan()).plan(all()).has_action(Action::stop_unit));
+}
+
+TEST_F(UnitStops, WhoHoldsNothingAndHasTermsOfAPolicySparesTheService) {
+  m.actor("database", {.parent = "init", .exe = "/usr/bin/database"});
+  m.process("database").cgroup = kGroup;
+  Policy policy;
+  PolicyRule rule;
+  rule.name = "databases";
+  rule.source = "p.toml:1";
+  rule.exe = "/usr/bin/database";
+  rule.term_only = true;
+  policy.rules.push_back(rule);
+  const auto snapshot = scan();
+  const auto plan = plan_free(snapshot, attribute_holders(snapshot, policy), all());
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->has_action(Action::stop_unit));
+  EXPECT_THAT(step_of(*plan, m.pid_of("api")).because.front(), HasSubstr("a policy says how"));
+}
+
 TEST_F(UnitStops, WhoIsAtWorkAtATerminalSparesTheService) {
   m.actor("editor", {.parent = "init"});
   m.process("editor").cgroup = kGroup;
