@@ -17,8 +17,9 @@
 namespace vacate {
 namespace {
 
-/// Taken by a worker at a time. Processes differ in size, so small; and each has findings of its own, so not too small.
-constexpr std::size_t kBatch = 32;
+/// Processes taken by a worker at a time. Tables differ in size, so few; of a process's state so many that a small
+/// machine needs no second thread for it.
+constexpr std::size_t kTablesAtATime = 32, kStatesAtATime = 256;
 
 Process from_stat(const ProcStat& stat, std::uint64_t pid_namespace) {
   Process process;
@@ -106,14 +107,14 @@ std::optional<Process> Walker::read_process(pid_t pid, Walk& failures) const {
 }
 
 template <class Worker>
-void Walker::do_all(std::size_t count, const Worker& make_worker) {
-  std::vector<Walk> parts((count + kBatch - 1) / kBatch);
+void Walker::do_all(std::size_t count, std::size_t at_a_time, const Worker& make_worker) {
+  std::vector<Walk> parts((count + at_a_time - 1) / at_a_time);
   std::atomic<std::size_t> next{0};
   run_on_workers(workers_for(parts.size()), [&] {
     auto work = make_worker();
     for (std::size_t part = next++; part < parts.size(); part = next++) {
-      const std::size_t end = std::min(count, (part + 1) * kBatch);
-      for (std::size_t index = part * kBatch; index < end; ++index) work(index, parts[part]);
+      const std::size_t end = std::min(count, (part + 1) * at_a_time);
+      for (std::size_t index = part * at_a_time; index < end; ++index) work(index, parts[part]);
       parts[part].channels.shrink_to_fit();
     }
   });
@@ -126,7 +127,7 @@ Result<void> Walker::list_processes() {
   if (!pids) return pids.error();
   auto& processes = walk_.processes;
   processes.resize(pids->size());
-  do_all(pids->size(), [&] {
+  do_all(pids->size(), kStatesAtATime, [&] {
     return [&](std::size_t index, Walk& failures) {
       if (auto process = read_process((*pids)[index], failures)) processes[index] = *std::move(process);
     };
@@ -149,7 +150,7 @@ void Walker::add_process(pid_t pid) {
 void Walker::walk_all_descriptors() {
   if (!context_->files.known)
     walk_.failed.emplace_back(getpid(), "no pipe or event could be made, so those of others cannot be told from files");
-  do_all(walk_.processes.size(), [&] {
+  do_all(walk_.processes.size(), kTablesAtATime, [&] {
     return [&, tables = DescriptorWalk(*context_)](std::size_t index, Walk& found) mutable {
       tables.walk(walk_.processes[index], found);
     };

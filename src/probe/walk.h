@@ -84,9 +84,9 @@ class Walker {
 
  private:
   [[nodiscard]] std::optional<Process> read_process(pid_t pid, Walk& failures) const;
-  /// Gives `work` a number below `count` at a time, and somewhere to put what it finds: the parts become one.
+  /// Gives workers the numbers below `count`, and somewhere to put what they find: the parts become one.
   template <class Worker>
-  void do_all(std::size_t count, const Worker& make_worker);
+  void do_all(std::size_t count, std::size_t at_a_time, const Worker& make_worker);
 
   std::unique_ptr<const WalkContext> context_;
   std::uint64_t pid_namespace_;
