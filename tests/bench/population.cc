@@ -106,8 +106,8 @@ void add_mappings(const std::string& folder) {
   (void)prctl(PR_SET_NAME, "bench");
   const int told = dup(ready);
   close(ready);
-  for (int have = 4; have < descriptors;) have += open_next(folder, have);  // 0, 1, 2 and the one above
   add_mappings(folder);
+  for (int have = 4; have + 1 < descriptors;) have += open_next(folder, have);  // 0, 1, 2 and the one above
   for (int i = 1; i < threads; ++i) std::thread(wait_for_end).detach();
   if (write(told, "r", 1) != 1) fail("write");
   wait_for_end();
@@ -124,7 +124,9 @@ int main(int argc, char** argv) {
   const int processes = std::atoi(argv[2]);
   const int descriptors = std::atoi(argv[3]);
   const int threads = argc > 4 ? std::atoi(argv[4]) : 1;
-  const rlimit most{static_cast<rlim_t>(descriptors) + 64, static_cast<rlim_t>(descriptors) + 64};
+  rlimit most{};
+  if (getrlimit(RLIMIT_NOFILE, &most) != 0) fail("getrlimit");
+  most.rlim_cur = most.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &most) != 0) fail("setrlimit");
   for (int i = 0; i < kSharedFiles; ++i) {
     const int file = checked(open((folder + "/shared-" + std::to_string(i)).c_str(), O_RDWR | O_CREAT, 0644), argv[1]);
