@@ -122,9 +122,9 @@ int FreeCommand::run() {
 
 int FreeCommand::rehearse_or_execute(PreparedFree prepared) {
   if (options_.mode == Mode::dry_run) return rehearse_free(options_, prepared, policy_);
-  const bool has_signals = prepared.plan.ends_anybody();
-  if (options_.mode == Mode::ask && has_signals) return ask_and_execute(std::move(prepared));
-  if (has_signals && !turn_.why_none.empty()) complain(turn_.why_none);
+  const bool ends_somebody = prepared.plan.ends_anybody();
+  if (options_.mode == Mode::ask && ends_somebody) return ask_and_execute(std::move(prepared));
+  if (ends_somebody && !turn_.why_none.empty()) complain(turn_.why_none);
   if (options_.format == OutputFormat::text && !prepared.plan.empty())
     static_cast<void>(show_plan(prepared, options_.format).has_value());
   return execute_free(options_, std::move(prepared), driver_, policy_);
