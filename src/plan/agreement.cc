@@ -147,6 +147,9 @@ class Agreeing {
       return {StepStatus::skipped, fmt::format("the reviewed plan says {} of it, a fresh one {}",
                                                describe(reviewed.action), describe(now->action))};
     const auto* holder = attribution_.find(pid);
+    // As good as done, like one that lets go between the plan and its signal.
+    if (holder == nullptr && reviewed.holder && snapshot_.visibility.all_references)
+      return {StepStatus::identity_changed, "it holds no GPU any more"};
     if (holder == nullptr) return {StepStatus::skipped, "a fresh plan does not end it: it holds no GPU now"};
     return {StepStatus::skipped,
             fmt::format("a fresh plan with these options does not end it: it is {}", describe(holder->standing))};

@@ -92,6 +92,25 @@ TEST(Agreement, WhoIsGoneIsGone) {
   EXPECT_EQ(decided(cannot_say, m.pid_of("rank0"))->status, StepStatus::skipped) << "not seen is not gone";
 }
 
+TEST(Agreement, WhoHasLetGoIsAsGoodAsGone) {
+  const auto m = orphans();
+  const Stages before(m);
+  const auto rank0 = m.pid_of("rank0");
+  auto scan = m.snapshot();
+  std::erase_if(scan.references, [&](const Reference& reference) { return reference.pid == rank0; });
+  std::erase_if(scan.charges, [&](const DriverCharge& charge) { return charge.pid == rank0; });
+  const Stages now(scan);
+  const auto agreement = agree(before.plan(), now.plan(), now.snapshot, now.attribution, Newcomers::named);
+  EXPECT_EQ(ended(agreement.plan), pids(m, {"rank1"}));
+  ASSERT_TRUE(decided(agreement, rank0));
+  EXPECT_EQ(decided(agreement, rank0)->status, StepStatus::identity_changed);
+  scan.visibility.all_references = false;
+  const Stages half_seen(scan);
+  const auto cannot_say =
+      agree(before.plan(), half_seen.plan(), half_seen.snapshot, half_seen.attribution, Newcomers::named);
+  EXPECT_EQ(decided(cannot_say, rank0)->status, StepStatus::skipped) << "not seen to hold is not let go";
+}
+
 TEST(Agreement, AnotherActionIsNoneThatWasReviewed) {
   const auto m = orphans();
   const Stages stages(m);
