@@ -383,7 +383,7 @@ void Conduct::conclude(std::vector<Release> releases) {
 }
 
 FreeReport Conduct::run() {
-  const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan, prepared_.before.snapshot);
+  const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan, prepared_.before.snapshot, policy_.scan);
   conclude(release_everything());
   if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.log, tools_.wake);
   if (prepared_.plan.ends_anybody()) outcome_.record = tools_.log.outcome();

@@ -11,7 +11,7 @@
 namespace vacate {
 
 Result<ShmReport> look_at_shm(const ShmRequest& request) {
-  auto snapshot = scan_shm(request.paths);
+  auto snapshot = scan_shm(request.paths, request.scan);
   if (!snapshot) return snapshot.error();
   ShmReport report;
   report.snapshot = *std::move(snapshot);

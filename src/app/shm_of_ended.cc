@@ -53,11 +53,12 @@ void acquit_trackers_of_others(ShmSnapshot& snapshot, const std::set<pid_t>& str
 
 }  // namespace
 
-ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan, const Snapshot& before) {
+ShmOfEnded ShmOfEnded::look(const FreeRequest& request, const Plan& plan, const Snapshot& before, ScanMethod scan) {
   ShmOfEnded shm;
   shm.before_ = &before;
+  shm.scan_ = scan;
   if (request.keep_shm || !plan.ends_anybody() || !has_candidates()) return shm;
-  const auto snapshot = scan_shm({});
+  const auto snapshot = scan_shm({}, scan);
   if (!snapshot) return shm;
   for (const auto& segment : snapshot->segments) {
     if (segment.kind != ShmKind::file) continue;
@@ -85,7 +86,7 @@ ShmCleanup ShmOfEnded::clean(const Plan& plan, const std::vector<StepResult>& re
   const auto ended = ended_by(plan, results);
   const auto files = used_by(ended);
   if (files.empty()) return cleanup;
-  auto snapshot = scan_shm({});
+  auto snapshot = scan_shm({}, scan_);
   if (!snapshot) return cleanup;
   read_keepers(*snapshot);
   acquit_trackers_of_others(*snapshot, strangers_to(*before_, users_among(ended)));

@@ -20,7 +20,8 @@ class ShmOfEnded {
   /// Looks, before anything is sent, at who uses which segment. Looks at nothing where nobody is to be ended, where
   /// --keep-shm was given, or where there is no segment that could ever be removed. `before`, what the plan was made
   /// from, has to outlive it.
-  [[nodiscard]] static ShmOfEnded look(const FreeRequest& request, const Plan& plan, const Snapshot& before);
+  [[nodiscard]] static ShmOfEnded look(const FreeRequest& request, const Plan& plan, const Snapshot& before,
+                                       ScanMethod scan);
 
   /// Removes what those that ended used and nobody else does. Nothing is removed before all of `results` are known:
   /// Python's resource tracker, one of them, had its chance by then. `wake`: readable once the run is to stop.
@@ -37,6 +38,7 @@ class ShmOfEnded {
 
   std::vector<Use> uses_;
   const Snapshot* before_ = nullptr;
+  ScanMethod scan_ = ScanMethod::automatic;
 };
 
 }  // namespace vacate

@@ -146,7 +146,7 @@ void UsedGpus::look_at_those_left(pid_t keeper) {
   }
   FreeRequest request;
   request.keep_shm = check_.keep_shm;
-  shm_ = ShmOfEnded::look(request, left_, with_left_.snapshot);
+  shm_ = ShmOfEnded::look(request, left_, with_left_.snapshot, policy_.scan);
 }
 
 /// Whoever is not among those that are still there has ended.

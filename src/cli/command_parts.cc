@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "app/load_policy.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "os/users.h"
+#include "probe/scan_bpf.h"
 #include "report/format.h"
 
 namespace vacate {
@@ -36,6 +38,20 @@ int complain_about(const Error& error) {
     default:
       return number_of(ExitCode::cannot_tell);
   }
+}
+
+Result<void> check_scan(ScanMethod scan) {
+  if (scan != ScanMethod::bpf) return {};
+  const auto works = check_bpf_scan();
+  return works ? Result<void>() : works.error().within("--scan bpf");
+}
+
+Result<Policy> load_policy_and_scan(const std::optional<std::string>& file, ScanMethod scan) {
+  auto policy = load_policy(file);
+  if (!policy) return policy;
+  if (const auto works = check_scan(scan); !works) return works.error();
+  policy->scan = scan;
+  return policy;
 }
 
 Result<std::vector<uid_t>> resolve_users(const std::vector<std::string>& words) {

@@ -18,6 +18,10 @@ namespace vacate {
 /// One line on standard error; the exit code for such an error.
 [[nodiscard]] int complain_about(const Error& error);
 
+/// The policy of this run, with the scan that was asked for. denied, unsupported: BPF was, and cannot be had here.
+[[nodiscard]] Result<Policy> load_policy_and_scan(const std::optional<std::string>& file, ScanMethod scan);
+[[nodiscard]] Result<void> check_scan(ScanMethod scan);
+
 /// Prints the plan of a dry run as it would be carried out.
 [[nodiscard]] int rehearse_free(const FreeOptions& options, const PreparedFree& prepared, const Policy& policy);
 

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "app/load_policy.h"
 #include "app/look.h"
 #include "cli/command_parts.h"
 #include "cli/signal_watch.h"
@@ -42,7 +41,7 @@ int watch_status(const StatusOptions& options, const Selection& selection, Drive
 
 int run(const StatusOptions& options) {
   if (options.replay) return replay(options);
-  const auto loaded = load_policy(options.policy_file);
+  const auto loaded = load_policy_and_scan(options.policy_file, options.scan);
   if (!loaded) return complain_about(loaded.error());
   const Policy& policy = *loaded;
   auto users = resolve_users(options.words.users);

@@ -11,6 +11,7 @@
 #include "cli/command_parts.h"
 #include "cli/terminal.h"
 #include "os/machine_facts.h"
+#include "probe/scan_bpf.h"
 #include "report/doctor.h"
 
 namespace vacate {
@@ -25,7 +26,8 @@ Result<Look> look_now(const Policy& policy) {
 }  // namespace
 
 int explain(const WhyOptions& options) {
-  const auto loaded = options.replay ? load_named_policy(options.policy_file) : load_policy(options.policy_file);
+  const auto loaded =
+      options.replay ? load_named_policy(options.policy_file) : load_policy_and_scan(options.policy_file, options.scan);
   if (!loaded) return complain_about(loaded.error());
   const Policy& policy = *loaded;
   auto look = options.replay ? look_at_file(*options.replay, policy) : look_now(policy);
@@ -44,10 +46,15 @@ int explain(const WhyOptions& options) {
 }
 
 int diagnose(const DoctorOptions& options) {
-  auto look = look_now(Policy{});
+  Policy usual;
+  usual.scan = options.scan;
+  if (const auto works = check_scan(options.scan); !works) return complain_about(works.error());
+  auto look = look_now(usual);
   if (!look) return complain_about(look.error());
   const auto policy = load_policy(std::nullopt);
   DoctorReport report{std::string(kVersion), read_machine_facts(), std::move(look->scan.snapshot)};
+  report.scan = look->scan.use;
+  if (const auto works = check_bpf_scan(); !works) report.bpf_refused = works.error().message;
   if (policy) report.policy_rules = policy->rules.size();
   if (!policy) report.policy_error = policy.error().message;
   const std::string text = options.format == OutputFormat::json ? render_doctor_json(report)

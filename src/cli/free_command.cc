@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "app/agreed_free.h"
-#include "app/load_policy.h"
 #include "app/look.h"
 #include "app/turn.h"
 #include "cli/command_parts.h"
@@ -151,7 +150,7 @@ int FreeCommand::ask_and_execute(PreparedFree shown) {
 
 int free_gpus(const FreeOptions& options) {
   if (options.replay) return replay(options);
-  const auto loaded = load_policy(options.policy_file);
+  const auto loaded = load_policy_and_scan(options.policy_file, options.scan);
   if (!loaded) return complain_about(loaded.error());
   FreeRequest request = options.request;
   auto users = resolve_users(options.words.users);

@@ -52,6 +52,7 @@ Options:
   --job LIST    only those of these batch jobs: numbers
   --cgroup LIST only those in these control groups and below: paths
   --policy FILE rules and figures beside those of /etc/vacate/policy.toml
+  --scan METHOD how processes are looked at: auto, procfs or bpf (auto)
   --watch       redraw every two seconds until interrupted
   --replay FILE read a recorded machine instead of this one
   --json        one JSON object (vacate.status/1)
@@ -102,6 +103,7 @@ How:
                   the service manager, if everything in it is meant
   --thaw          thaw frozen control groups all of whose processes are ended
   --policy FILE   rules and figures beside those of /etc/vacate/policy.toml
+  --scan METHOD   how processes are looked at: auto, procfs or bpf (auto)
   --keep-shm      leave the shared memory that only those ended used
 
 Output:
@@ -132,6 +134,7 @@ Options:
   --cgroup LIST those in these control groups and below: paths
   --replay FILE read a recorded machine instead of this one
   --policy FILE rules and figures beside those of /etc/vacate/policy.toml
+  --scan METHOD how processes are looked at: auto, procfs or bpf (auto)
   --json        one JSON object (vacate.why/1)
   -h, --help    show this help
 
@@ -148,6 +151,7 @@ Shows what this machine lets vacate see and do, what each gap costs, and how to
 close it. Changes nothing
 
 Options:
+  --scan METHOD how processes are looked at: auto, procfs or bpf (auto)
   --json        one JSON object (vacate.doctor/1)
   -h, --help    show this help
 
@@ -169,6 +173,7 @@ that bears the name stays as it is, and nothing is written
 Options:
   --redact      put stand-ins in the place of names, paths, users and ids;
                 what vacate concludes from the recording stays the same
+  --scan METHOD how processes are looked at: auto, procfs or bpf (auto)
   -h, --help    show this help
 
 Examples:

@@ -20,6 +20,7 @@ Options:
                   (of all without --gpu), and keep it until all is over
   --keep-shm      leave the shared memory that only those left used
   --policy FILE   figures beside those of /etc/vacate/policy.toml
+  --scan METHOD   how processes are looked at: auto, procfs or bpf (auto)
   --quiet         say nothing of processes that were left and ended in order
   --json          when all is over, one JSON object (vacate.run/1)
   -h, --help      show this help

@@ -13,6 +13,7 @@ is known, it is old enough, and its creator is gone
 
 Options:
   --path DIR         look there as well: a directory of a tmpfs
+  --scan METHOD      how processes are looked at: auto, procfs or bpf (auto)
   --json             one JSON object (vacate.shm/1)
   -h, --help         show this help
 

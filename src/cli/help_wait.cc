@@ -36,6 +36,7 @@ How:
   --reap             end leftovers first, as 'vacate free --yes' does
   --lock             take turns: one vacate at a time waits for a GPU
   --policy FILE      rules and figures beside those of /etc/vacate/policy.toml
+  --scan METHOD      how processes are looked at: auto, procfs or bpf (auto)
 
 Output:
   --json             one JSON object (vacate.wait/1)

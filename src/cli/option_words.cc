@@ -43,7 +43,8 @@ constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_v
      {"--path", "a directory, e.g. /mnt/shm"},
      {"--policy", "the name of a file"},
      {"--plan", "the name of a file, or for log an id"},
-     {"--replay", "the name of a file"}});
+     {"--replay", "the name of a file"},
+     {"--scan", "auto, procfs or bpf"}});
 
 const auto* value_of(std::string_view name) {
   return std::find_if(kValues.begin(), kValues.end(), [&](const auto& each) { return each.first == name; });
@@ -157,6 +158,19 @@ std::optional<std::string> parse_time(std::string_view option, const std::option
   const auto duration = parse_duration(*word);
   if (!duration) return fmt::format("{}: {}", option, duration.error().message);
   time = *duration;
+  return std::nullopt;
+}
+
+std::optional<std::string> parse_scan(const std::optional<std::string>& word, ScanMethod& method) {
+  if (!word) return std::nullopt;
+  if (*word == "auto")
+    method = ScanMethod::automatic;
+  else if (*word == "procfs")
+    method = ScanMethod::procfs;
+  else if (*word == "bpf")
+    method = ScanMethod::bpf;
+  else
+    return fmt::format("--scan: '{}' is none of auto, procfs and bpf", printable(*word, 64));
   return std::nullopt;
 }
 

@@ -12,6 +12,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "model/scan_use.h"
+
 namespace vacate {
 
 /// What every command has: --help as a switch of its own, and the rest left over for parse_words() to explain.
@@ -36,6 +38,8 @@ void cut_at_commas(std::vector<std::string>& words);
 /// `time` stays as it is where no word was given.
 [[nodiscard]] std::optional<std::string> parse_time(std::string_view option, const std::optional<std::string>& word,
                                                     std::chrono::milliseconds& time);
+/// Of --scan; `method` stays as it is where no word was given.
+[[nodiscard]] std::optional<std::string> parse_scan(const std::optional<std::string>& word, ScanMethod& method);
 [[nodiscard]] std::optional<std::string> first_of(std::initializer_list<std::optional<std::string>> complaints);
 
 }  // namespace vacate

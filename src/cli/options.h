@@ -33,6 +33,7 @@ struct StatusOptions {
   bool watch = false;                      ///< redraw until interrupted
   std::optional<std::string> replay = {};  ///< the recording to read instead of the machine
   std::optional<std::string> policy_file = {};
+  ScanMethod scan = ScanMethod::automatic;
 };
 
 enum class Mode { ask, yes, dry_run };
@@ -46,6 +47,7 @@ struct FreeOptions {
   bool usual_timeout = true;               ///< no --timeout was given
   std::optional<std::string> replay = {};  ///< the recording to read instead of the machine; only with Mode::dry_run
   std::optional<std::string> policy_file = {};
+  ScanMethod scan = ScanMethod::automatic;
   std::optional<std::string> plan_file = {};  ///< a reviewed plan: nothing beyond it is done
 };
 
@@ -57,6 +59,7 @@ struct WaitOptions {
   bool reap = false;
   bool lock = false;
   std::optional<std::string> policy_file = {};
+  ScanMethod scan = ScanMethod::automatic;
 };
 
 /// What is asked about, and in place of which machine.
@@ -66,15 +69,18 @@ struct WhyOptions {
   std::vector<ProcessSelector> pids;
   std::optional<std::string> replay;
   std::optional<std::string> policy_file = {};
+  ScanMethod scan = ScanMethod::automatic;
 };
 
 struct DoctorOptions {
   OutputFormat format = OutputFormat::text;
+  ScanMethod scan = ScanMethod::automatic;
 };
 
 struct RecordOptions {
   std::optional<std::string> file;  ///< none: standard output
   bool redact = false;              ///< what one would not post in public is replaced
+  ScanMethod scan = ScanMethod::automatic;
 };
 
 struct ShmOptions {
@@ -89,6 +95,7 @@ struct RunOptions {
   RunRequest request;
   bool quiet = false;
   std::optional<std::string> policy_file = {};
+  ScanMethod scan = ScanMethod::automatic;
 };
 
 struct UnitLintOptions {

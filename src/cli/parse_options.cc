@@ -24,7 +24,7 @@ struct Words {
   bool keep_shm = false, stop_units = false, thaw = false;
   SelectorTexts selectors;
   std::vector<std::string> even;
-  std::optional<std::string> grace, timeout, replay, policy, plan;
+  std::optional<std::string> grace, timeout, replay, policy, plan, scan;
   bool redact = false;
   std::vector<std::string> operands;
 };
@@ -36,6 +36,7 @@ void add_selectors(CLI::App& app, Words& words) {
   add_selector_options(app, words.selectors);
   add_value(app, "--policy", words.policy);
   add_value(app, "--replay", words.replay);
+  add_value(app, "--scan", words.scan);
 }
 
 void add_why(CLI::App& app, Words& words) {
@@ -46,11 +47,13 @@ void add_why(CLI::App& app, Words& words) {
 void add_doctor(CLI::App& app, Words& words) {
   add_help(app, words.help);
   add_switch(app, "--json", words.json);
+  add_value(app, "--scan", words.scan);
 }
 
 void add_record(CLI::App& app, Words& words) {
   add_help(app, words.help);
   add_switch(app, "--redact", words.redact);
+  add_value(app, "--scan", words.scan);
   app.add_option("FILE", words.operands)->expected(0, -1);
 }
 
@@ -100,7 +103,9 @@ std::variant<Options, UsageError> parse_status(const std::vector<std::string>& a
   auto complaint =
       parse_words(app, arguments, has_command ? std::vector<std::string>{} : std::vector<std::string>{"--version"});
   if (!complaint && words.help) return Options(ShowText{std::string(status_help())});
-  if (!complaint) complaint = first_of({clash(words), parse_selectors(std::move(words.selectors), selectors)});
+  if (!complaint)
+    complaint = first_of(
+        {clash(words), parse_selectors(std::move(words.selectors), selectors), parse_scan(words.scan, options.scan)});
   if (!complaint && words.watch && words.json) complaint = "--watch and --json contradict each other";
   if (!complaint && words.watch && words.replay) complaint = "--watch and --replay contradict each other";
   if (complaint) return UsageError{*complaint, std::move(try_command)};
@@ -123,10 +128,11 @@ std::variant<Options, UsageError> parse_free(const std::vector<std::string>& arg
   auto complaint = parse_words(app, arguments);
   if (!complaint && words.help) return Options(ShowText{std::string(free_help())});
   if (!complaint)
-    complaint = first_of({clash(words), parse_selectors(std::move(words.selectors), selectors),
-                          parse_pid_list("--even", std::move(words.even), request.even),
-                          parse_time("--grace", words.grace, request.grace),
-                          parse_time("--timeout", words.timeout, request.timeout)});
+    complaint =
+        first_of({clash(words), parse_selectors(std::move(words.selectors), selectors),
+                  parse_pid_list("--even", std::move(words.even), request.even),
+                  parse_time("--grace", words.grace, request.grace),
+                  parse_time("--timeout", words.timeout, request.timeout), parse_scan(words.scan, options.scan)});
   if (!complaint && words.replay && !words.dry_run)
     complaint = "--replay goes with --dry-run only: nothing of a recorded machine can be ended";
   if (complaint) return UsageError{*complaint, "vacate free --help"};
@@ -180,7 +186,9 @@ std::variant<Options, UsageError> parse_why(const std::vector<std::string>& argu
   ParsedSelectors selectors;
   auto complaint = parse_words(app, arguments);
   if (!complaint && words.help) return Options(ShowText{std::string(why_help())});
-  if (!complaint) complaint = first_of({clash(words), parse_selectors(std::move(words.selectors), selectors)});
+  if (!complaint)
+    complaint = first_of(
+        {clash(words), parse_selectors(std::move(words.selectors), selectors), parse_scan(words.scan, options.scan)});
   if (!complaint) complaint = sort_subjects(words.operands, selectors);
   if (complaint) return UsageError{*complaint, "vacate why --help"};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
@@ -195,10 +203,13 @@ std::variant<Options, UsageError> parse_doctor(const std::vector<std::string>& a
   Words words;
   CLI::App app;
   add_doctor(app, words);
-  const auto complaint = parse_words(app, arguments);
+  DoctorOptions options;
+  auto complaint = parse_words(app, arguments);
+  if (!complaint) complaint = parse_scan(words.scan, options.scan);
   if (complaint) return UsageError{*complaint, "vacate doctor --help"};
   if (words.help) return Options(ShowText{std::string(doctor_help())});
-  return Options(DoctorOptions{words.json ? OutputFormat::json : OutputFormat::text});
+  options.format = words.json ? OutputFormat::json : OutputFormat::text;
+  return Options(options);
 }
 
 std::variant<Options, UsageError> parse_record(const std::vector<std::string>& arguments) {
@@ -211,8 +222,10 @@ std::variant<Options, UsageError> parse_record(const std::vector<std::string>& a
     complaint = fmt::format("unexpected argument '{}'", printable(words.operands[1], 64));
   if (!complaint && !words.operands.empty() && words.operands.front().empty())
     complaint = "the name of the file is empty";
+  RecordOptions options;
+  options.redact = words.redact;
+  if (!complaint) complaint = parse_scan(words.scan, options.scan);
   if (complaint) return UsageError{*complaint, "vacate record --help"};
-  RecordOptions options{{}, words.redact};
   if (!words.operands.empty()) options.file = std::move(words.operands.front());
   return Options(std::move(options));
 }

@@ -46,6 +46,15 @@ TEST(ParseOptions, PolicyFiles) {
   EXPECT_EQ(parsed<StatusOptions>({"--policy", "a.toml"}).policy_file, "a.toml");
   EXPECT_EQ(parsed<FreeOptions>({"free", "--policy=a.toml"}).policy_file, "a.toml");
   EXPECT_EQ(parsed<FreeOptions>({"free"}).policy_file, std::nullopt);
+  EXPECT_EQ(parsed<StatusOptions>({}).scan, ScanMethod::automatic);
+  EXPECT_EQ(parsed<StatusOptions>({"--scan", "bpf"}).scan, ScanMethod::bpf);
+  EXPECT_EQ(parsed<FreeOptions>({"free", "--scan=procfs"}).scan, ScanMethod::procfs);
+  EXPECT_EQ(parsed<WhyOptions>({"why", "gpu:0", "--scan", "bpf"}).scan, ScanMethod::bpf);
+  EXPECT_EQ(parsed<WaitOptions>({"wait", "--scan", "bpf"}).scan, ScanMethod::bpf);
+  EXPECT_EQ(parsed<RunOptions>({"run", "--scan", "bpf", "--", "true"}).scan, ScanMethod::bpf);
+  EXPECT_EQ(parsed<DoctorOptions>({"doctor", "--scan", "auto"}).scan, ScanMethod::automatic);
+  EXPECT_EQ(parsed<RecordOptions>({"record", "--scan", "bpf"}).scan, ScanMethod::bpf);
+  EXPECT_EQ(parsed<ShmOptions>({"shm", "clean", "--scan", "bpf"}).request.scan, ScanMethod::bpf);
   EXPECT_EQ(complaint({"free", "--policy", ""}), "--policy: name a file");
 }
 

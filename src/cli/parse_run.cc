@@ -15,7 +15,7 @@ namespace {
 /// Option values as they were written.
 struct RunWords {
   bool help = false, json = false, quiet = false, keep_shm = false, lock = false;
-  std::optional<std::string> grace, timeout, policy;
+  std::optional<std::string> grace, timeout, policy, scan;
   std::vector<std::string> gpus;
   std::vector<std::string> operands;
 };
@@ -28,6 +28,7 @@ void add_run(CLI::App& app, RunWords& words) {
   add_switch(app, "--lock", words.lock);
   add_list(app, "--gpu", words.gpus);
   add_value(app, "--policy", words.policy);
+  add_value(app, "--scan", words.scan);
   add_value(app, "--grace", words.grace);
   add_value(app, "--timeout", words.timeout);
   app.add_option("WORD", words.operands)->expected(0, -1);
@@ -65,7 +66,8 @@ std::variant<Options, UsageError> parse_run(const std::vector<std::string>& argu
   if (!complaint)
     complaint = first_of({explain_command(words, end != arguments.end(), options.request.argv),
                           parse_time("--grace", words.grace, options.request.grace),
-                          parse_time("--timeout", words.timeout, options.request.check.timeout)});
+                          parse_time("--timeout", words.timeout, options.request.check.timeout),
+                          parse_scan(words.scan, options.scan)});
   if (complaint) return UsageError{*complaint, kTry};
   options.format = words.json ? OutputFormat::json : OutputFormat::text;
   options.quiet = words.quiet;

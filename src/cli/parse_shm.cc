@@ -18,13 +18,14 @@ namespace {
 struct ShmWords {
   bool help = false, json = false, yes = false, dry_run = false, sysv = false, assume_private = false;
   std::vector<std::string> families, paths;
-  std::optional<std::string> older_than;
+  std::optional<std::string> older_than, scan;
 };
 
 void add_shm_list(CLI::App& app, ShmWords& words) {
   add_help(app, words.help);
   add_switch(app, "--json", words.json);
   add_list(app, "--path", words.paths);
+  add_value(app, "--scan", words.scan);
 }
 
 void add_shm_clean(CLI::App& app, ShmWords& words) {
@@ -95,7 +96,8 @@ std::variant<Options, UsageError> parse_shm(const std::vector<std::string>& argu
   if (!complaint && words.yes && words.dry_run) complaint = "--yes and --dry-run contradict each other";
   if (!complaint)
     complaint = first_of({check_families(words.families), check_paths(words.paths),
-                          parse_time("--older-than", words.older_than, options.request.older_than)});
+                          parse_time("--older-than", words.older_than, options.request.older_than),
+                          parse_scan(words.scan, options.request.scan)});
   if (complaint) return UsageError{*complaint, "vacate shm --help"};
   options.request.families = std::move(words.families);
   options.request.paths = std::move(words.paths);

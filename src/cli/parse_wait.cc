@@ -16,7 +16,7 @@ struct WaitWords {
   bool help = false, json = false, quiet = false, idle = false, reap = false, lock = false;
   SelectorTexts selectors;
   std::vector<std::string> ignored_pids, ignored_units;
-  std::optional<std::string> used_below, free, hold, timeout, policy;
+  std::optional<std::string> used_below, free, hold, timeout, policy, scan;
 };
 
 void add_wait(CLI::App& app, WaitWords& words) {
@@ -34,6 +34,7 @@ void add_wait(CLI::App& app, WaitWords& words) {
   add_value(app, "--for", words.hold);
   add_value(app, "--timeout", words.timeout);
   add_value(app, "--policy", words.policy);
+  add_value(app, "--scan", words.scan);
 }
 
 /// "90GiB" or "80%".
@@ -86,11 +87,12 @@ std::variant<Options, UsageError> parse_wait(const std::vector<std::string>& arg
   auto complaint = parse_words(app, arguments);
   if (!complaint && words.help) return Options(ShowText{std::string(wait_help())});
   if (!complaint)
-    complaint = first_of({parse_selectors(words.selectors, selectors),
-                          parse_pid_list("--ignore-pid", words.ignored_pids, request.ignored_pids),
-                          parse_unit_list("--ignore-unit", words.ignored_units, request.ignored_units),
-                          parse_condition(words, request.condition), parse_time("--for", words.hold, request.hold),
-                          parse_time("--timeout", words.timeout, request.timeout)});
+    complaint =
+        first_of({parse_selectors(words.selectors, selectors),
+                  parse_pid_list("--ignore-pid", words.ignored_pids, request.ignored_pids),
+                  parse_unit_list("--ignore-unit", words.ignored_units, request.ignored_units),
+                  parse_condition(words, request.condition), parse_time("--for", words.hold, request.hold),
+                  parse_time("--timeout", words.timeout, request.timeout), parse_scan(words.scan, options.scan)});
   if (!complaint) complaint = contradiction(words, request);
   if (complaint) return UsageError{*complaint, "vacate wait --help"};
   options.words = std::move(selectors.words);

@@ -23,7 +23,9 @@ Result<Look> look_at_file(const std::string& path, const Policy& policy) {
 }
 
 int record(const RecordOptions& options) {
-  const Policy policy;
+  Policy policy;
+  policy.scan = options.scan;
+  if (const auto works = check_scan(options.scan); !works) return complain_about(works.error());
   auto driver = DriverSession::start();
   if (!driver) return complain_about(driver.error());
   const Snapshot seen = take_scan(*driver, policy).snapshot;

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "app/load_policy.h"
 #include "app/run.h"
 #include "cli/command_parts.h"
 #include "cli/terminal.h"
@@ -44,7 +43,7 @@ int run_under_a_keeper(const RunOptions& options, const InheritedState& inherite
                            let_go_of({STDIN_FILENO, STDOUT_FILENO});
                        },
                        [](const std::string& line) { complain(line); }};
-  const auto policy = load_policy(options.policy_file);
+  const auto policy = load_policy_and_scan(options.policy_file, options.scan);
   if (!policy) return fail_before_the_start(policy.error());
   const auto ran = run_to_the_end(options.request, tools, *policy);
   if (!ran) return fail_before_the_start(ran.error());

@@ -56,6 +56,7 @@ int clean_shm(const ShmOptions& options, ShmReport& report) {
 }  // namespace
 
 int run_shm(const ShmOptions& options) {
+  if (const auto works = check_scan(options.request.scan); !works) return complain_about(works.error());
   auto report = look_at_shm(options.request);
   if (!report) return complain_about(report.error());
   if (options.clean) return clean_shm(options, *report);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "app/free.h"
-#include "app/load_policy.h"
 #include "app/turn.h"
 #include "app/wait.h"
 #include "base/text.h"
@@ -139,7 +138,7 @@ int deliver_wait(const WaitOptions& options, const WaitReport& report) {
 }  // namespace
 
 int run_wait(const WaitOptions& options) {
-  const auto loaded = load_policy(options.policy_file);
+  const auto loaded = load_policy_and_scan(options.policy_file, options.scan);
   if (!loaded) return complain_about(loaded.error());
   Policy policy = *loaded;
   WaitRequest request = options.request;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "base/text.h"
@@ -247,6 +248,21 @@ std::optional<NodeKey> DeviceNodes::match(const FileIdentity& file) const noexce
 std::optional<NodeKey> DeviceNodes::match_file(std::uint64_t device, std::uint64_t inode) const noexcept {
   const auto found = by_file_.find({device, inode});
   return found == by_file_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::uint32_t> DeviceNodes::majors() const {
+  std::set<std::uint32_t> majors = {DeviceMajors::kNvidia};
+  for (const auto& entry : majors_.entries) majors.insert(entry.number);
+  for (const auto& [key, index] : by_key_)
+    if (key.kind == NodeKind::character) majors.insert(major(key.first));
+  return {majors.begin(), majors.end()};
+}
+
+std::vector<std::uint64_t> DeviceNodes::file_systems() const {
+  std::set<std::uint64_t> devices;
+  for (const auto& [key, index] : by_key_)
+    if (key.kind == NodeKind::file) devices.insert(key.first);
+  return {devices.begin(), devices.end()};
 }
 
 bool DeviceNodes::has_driver() const noexcept {

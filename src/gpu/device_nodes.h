@@ -71,6 +71,10 @@ class DeviceNodes {
   [[nodiscard]] const std::vector<DeviceNode>& nodes() const noexcept { return nodes_; }
   /// Is there a node of the GPU driver itself, not only of what works beside it?
   [[nodiscard]] bool has_driver() const noexcept;
+  /// Majors among whose character devices are all nodes that have a number, sorted.
+  [[nodiscard]] std::vector<std::uint32_t> majors() const;
+  /// File systems (st_dev) of nodes that are files, sorted.
+  [[nodiscard]] std::vector<std::uint64_t> file_systems() const;
   /// Files and not only numbers have to be compared.
   [[nodiscard]] bool has_files() const noexcept { return has_files_; }
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "model/process.h"
+#include "model/scan_use.h"
 
 namespace vacate {
 
@@ -56,6 +57,7 @@ struct Policy {
   std::chrono::milliseconds recent_release{30000};        ///< a release younger than this may still be under way
   std::chrono::milliseconds resource_tracker_patience{2000};
   unsigned max_rounds = 5;
+  ScanMethod scan = ScanMethod::automatic;  ///< of --scan
   std::vector<PolicyRule> rules;
   std::vector<ConfiguredBaseline> baselines;  ///< the first that fits counts
 };

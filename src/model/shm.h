@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/reading.h"
 #include "model/exit_code.h"
+#include "model/scan_use.h"
 #include "model/snapshot.h"
 
 namespace vacate {
@@ -132,7 +133,8 @@ struct ShmRequest {
   std::vector<std::string> families;  ///< none: all
   std::vector<std::string> paths;     ///< directories beside /dev/shm
   bool sysv = false;                  ///< System V segments as well
-  bool assume_private = false;        ///< in a container: the caller vouches that nobody outside uses this tmpfs
+  ScanMethod scan = ScanMethod::automatic;
+  bool assume_private = false;  ///< in a container: the caller vouches that nobody outside uses this tmpfs
 };
 
 struct ShmStep {

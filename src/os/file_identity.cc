@@ -28,6 +28,12 @@ Result<FileIdentity> read_identity(int dir_fd, const char* name, Links links) {
   return ask(dir_fd, name, links == Links::keep ? AT_SYMLINK_NOFOLLOW : 0);
 }
 
+Result<std::uint64_t> read_size(int dir_fd, const char* name) {
+  struct statx answer {};
+  if (statx(dir_fd, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_SIZE, &answer) != 0) return system_error("statx");
+  return std::uint64_t{answer.stx_size};
+}
+
 Result<FileIdentity> read_identity(int fd) { return ask(fd, "", AT_EMPTY_PATH); }
 
 }  // namespace vacate

@@ -31,5 +31,7 @@ enum class Links { follow, keep };
 [[nodiscard]] Result<FileIdentity> read_identity(int dir_fd, const char* name, Links links = Links::follow);
 /// The same of an open descriptor.
 [[nodiscard]] Result<FileIdentity> read_identity(int fd);
+/// st_size, asked in the same way.
+[[nodiscard]] Result<std::uint64_t> read_size(int dir_fd, const char* name);
 
 }  // namespace vacate

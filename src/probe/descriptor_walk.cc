@@ -53,6 +53,22 @@ void DescriptorWalk::walk(const Process& process, Walk& found) {
   walk_threads(*directory, process, found);
 }
 
+void DescriptorWalk::look_at(pid_t pid, pid_t tid, int fd, Walk& found) {
+  const auto folder = tid == pid ? std::string("fd") : "task/" + std::to_string(tid) + "/fd";
+  const auto descriptors = context_.root.open_below(pid, folder.c_str());
+  if (!descriptors) {
+    (void)note_failure(found, pid, descriptors.error());
+    return;
+  }
+  const auto name = std::to_string(fd);
+  const auto file = descriptors->identity(name.c_str());
+  if (!file) {
+    (void)note_failure(found, pid, file.error());  // unless it was closed meanwhile
+    return;
+  }
+  take_descriptor({pid, tid, *descriptors, found}, name.c_str(), *file);
+}
+
 void DescriptorWalk::walk_threads(const ProcDirectory& process, const Process& about, Walk& found) {
   const pid_t pid = about.key.pid;
   const auto tasks = process.open("task");

@@ -31,6 +31,8 @@ class DescriptorWalk {
 
   /// All tables of one listed process; what they have is added to `found`.
   void walk(const Process& process, Walk& found);
+  /// One descriptor that was found otherwise.
+  void look_at(pid_t pid, pid_t tid, int fd, Walk& found);
 
  private:
   struct Table {

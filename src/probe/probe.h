@@ -12,7 +12,8 @@ namespace vacate {
 
 struct Scan {
   Snapshot snapshot;
-  PinSet pins;  ///< every holder and every member of a group with one
+  PinSet pins;       ///< every holder and every member of a group with one
+  ScanUse use = {};  ///< how processes were looked at
 };
 
 /// Scans once. Never fails: what could not be seen is a blind spot of the snapshot.

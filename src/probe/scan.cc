@@ -22,7 +22,7 @@
 #include "probe/frozen.h"
 #include "probe/hidden_references.h"
 #include "probe/holdings.h"
-#include "probe/mappings.h"
+#include "probe/look_at_processes.h"
 #include "probe/mps.h"
 #include "probe/pipes.h"
 #include "probe/probe.h"
@@ -132,12 +132,10 @@ Process* Scanner::find(pid_t pid) {
 void Scanner::look() {
   walker_.emplace(root_, nodes_, scan_.snapshot.host.pid_namespace);
   if (const auto listed = walker_->list_processes(); !listed) blind_.add_unlisted(listed.error());
-  std::vector<pid_t> with_memory;
-  for (const auto& process : processes())
-    if (!process.kernel_thread && !is_gone(process)) with_memory.push_back(process.key.pid);
-  MappingScan mappings(std::move(with_memory), nodes_);
-  walker_->walk_all_descriptors();
-  mappings_ = mappings.finish();
+  auto looked = look_at_processes(*walker_, nodes_, {}, policy_.scan);
+  mappings_ = std::move(looked.mappings);
+  scan_.use = std::move(looked.use);
+  if (policy_.scan == ScanMethod::bpf && scan_.use.used != ScanMethod::bpf) blind_.add_other_scan(scan_.use);
 }
 
 /// After the walk, not before: a process that ended in between would look like a charge to a dead one. Who started in

@@ -13,6 +13,7 @@
 #include "os/host.h"
 #include "os/shm_tables.h"
 #include "os/users.h"
+#include "probe/look_at_processes.h"
 #include "probe/shm_deleted.h"
 #include "probe/shm_places.h"
 #include "probe/visibility.h"
@@ -33,7 +34,7 @@ using FileKey = std::pair<std::uint64_t, std::uint64_t>;  ///< device and inode
 
 class ShmScanner {
  public:
-  explicit ShmScanner(ShmListed listed) {
+  ShmScanner(ShmListed listed, ScanMethod method) : method_(method) {
     snapshot_.places = std::move(listed.places);
     snapshot_.segments = std::move(listed.segments);
     spots_ = std::move(listed.blind_spots);
@@ -41,12 +42,13 @@ class ShmScanner {
   ShmSnapshot run();
 
  private:
-  void look_at_processes(const ProcDirectory& root);
+  void look_for_users(const ProcDirectory& root);
   void read_locks(const ProcDirectory& root);
   void read_sysv(const ProcDirectory& root);
   void take_user(const FileKey& file, ShmUser user);
   void name_users(const std::vector<Process>& processes);
 
+  ScanMethod method_;
   ShmSnapshot snapshot_;
   std::vector<BlindSpot> spots_;
   BlindSpots blind_;
@@ -63,7 +65,7 @@ void ShmScanner::take_user(const FileKey& file, ShmUser user) {
   for (const auto index : known->second) snapshot_.segments[index].users.push_back(user);
 }
 
-void ShmScanner::look_at_processes(const ProcDirectory& root) {
+void ShmScanner::look_for_users(const ProcDirectory& root) {
   std::vector<std::uint64_t> watched;
   for (const auto& place : snapshot_.places) watched.push_back(place.device);
   const DeviceNodes no_nodes({}, {});
@@ -72,12 +74,9 @@ void ShmScanner::look_at_processes(const ProcDirectory& root) {
   if (walker.result().processes.empty())
     spots_.push_back({"proc-unlisted", "/proc shows no process at all, not even this one"});
   if (!watched.empty()) {
-    std::vector<pid_t> with_memory;
-    for (const auto& process : walker.result().processes)
-      if (!process.kernel_thread && !is_gone(process)) with_memory.push_back(process.key.pid);
-    MappingScan mappings(std::move(with_memory), no_nodes, watched);
-    walker.walk_all_descriptors();
-    const auto mapped = mappings.finish();
+    const auto looked = look_at_processes(walker, no_nodes, watched, method_);
+    const auto& mapped = looked.mappings;
+    if (method_ == ScanMethod::bpf && looked.use.used != ScanMethod::bpf) blind_.add_other_scan(looked.use);
     for (const auto& hit : walker.result().files)
       take_user({hit.device, hit.inode},
                 {hit.pid, hit.tid == hit.pid ? ShmUse::descriptor : ShmUse::thread_descriptor});
@@ -161,7 +160,7 @@ ShmSnapshot ShmScanner::run() {
   snapshot_.caller = caller ? *std::move(caller) : caller_without_ancestors();
   for (std::size_t i = 0; i < snapshot_.segments.size(); ++i)
     files_[{snapshot_.segments[i].identity.device, snapshot_.segments[i].identity.inode}].push_back(i);
-  look_at_processes(*root);
+  look_for_users(*root);
   read_locks(*root);
   read_sysv(*root);
   auto unnamed = find_deleted(snapshot_.places, others_);
@@ -180,10 +179,10 @@ ShmSnapshot ShmScanner::run() {
 
 }  // namespace
 
-Result<ShmSnapshot> scan_shm(const std::vector<std::string>& more) {
+Result<ShmSnapshot> scan_shm(const std::vector<std::string>& more, ScanMethod method) {
   auto listed = list_shm(more);
   if (!listed) return listed.error();
-  return ShmScanner(*std::move(listed)).run();
+  return ShmScanner(*std::move(listed), method).run();
 }
 
 }  // namespace vacate

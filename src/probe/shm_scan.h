@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/scan_use.h"
 #include "model/shm.h"
 
 namespace vacate {
@@ -17,7 +18,7 @@ inline constexpr const char* kShmPath = "/dev/shm";
 
 /// /dev/shm, `more` directories (each of a tmpfs or hugetlbfs), hugetlbfs mounts and System V segments. Without
 /// /dev/shm its place is left out. malformed: one of `more` is no such directory.
-[[nodiscard]] Result<ShmSnapshot> scan_shm(const std::vector<std::string>& more);
+[[nodiscard]] Result<ShmSnapshot> scan_shm(const std::vector<std::string>& more, ScanMethod method);
 
 /// Fills in who may answer for segments without users: everybody's number in their own pid namespace, and Python's
 /// resource trackers. Worth its time only where something may be removed.

@@ -114,6 +114,10 @@ void BlindSpots::add_hidden(pid_t pid) {
       {"hidden-process", fmt::format("the driver charges process {}, which exists but is not shown in /proc", pid)});
 }
 
+void BlindSpots::add_other_scan(const ScanUse& use) {
+  spots_.push_back({"scan-changed", "not by BPF, as was asked for: " + use.why});
+}
+
 void BlindSpots::add_unknown_clients() {
   spots_.push_back({"clients-unknown", "which processes share an open file of a GPU could not be found out"});
 }

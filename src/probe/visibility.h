@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "model/scan_use.h"
 #include "model/snapshot.h"
 #include "os/procfs.h"
 #include "probe/mappings.h"
@@ -29,6 +30,8 @@ class BlindSpots {
   void add_unread_channels(std::vector<pid_t> pids);
   void add_unread_listeners(std::vector<pid_t> pids);
   void add_unread_sockets(const Error& error);
+  /// The way of looking that was asked for was not gone to its end; another was.
+  void add_other_scan(const ScanUse& use);
   /// Something in /dev that may be a node of the driver.
   void add_unread_nodes();
   /// Which processes are vacate's own ancestors.

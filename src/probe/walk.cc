@@ -157,4 +157,12 @@ void Walker::walk_all_descriptors() {
   });
 }
 
+void Walker::look_at_descriptor(pid_t pid, pid_t tid, int fd) {
+  DescriptorWalk(*context_).look_at(pid, tid, fd, walk_);
+}
+
+const ProcDirectory& Walker::root() const noexcept { return context_->root; }
+
+const KernelFiles& Walker::kernel_files() const noexcept { return context_->files; }
+
 }  // namespace vacate

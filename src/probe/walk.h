@@ -79,8 +79,13 @@ class Walker {
   /// Descriptors of every listed process, all their tables. Runs on several threads where that is worth it: the caller
   /// forks nothing meanwhile. The result is in the order of processes all the same.
   void walk_all_descriptors();
+  /// One descriptor that was found otherwise and that numbers alone do not tell.
+  void look_at_descriptor(pid_t pid, pid_t tid, int fd);
 
   [[nodiscard]] Walk& result() noexcept { return walk_; }
+  [[nodiscard]] const Walk& result() const noexcept { return walk_; }
+  [[nodiscard]] const ProcDirectory& root() const noexcept;
+  [[nodiscard]] const KernelFiles& kernel_files() const noexcept;
 
  private:
   [[nodiscard]] std::optional<Process> read_process(pid_t pid, Walk& failures) const;

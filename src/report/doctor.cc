@@ -157,6 +157,17 @@ Check nodes(const Snapshot& snapshot) {
           "nvidia-modprobe makes them; in a container they have to be passed in"};
 }
 
+/// Which way the look of this very run went, and whether the faster one is to be had.
+Check scan(const DoctorReport& report) {
+  const bool by_bpf = report.scan.used == ScanMethod::bpf;
+  const auto used = fmt::format("processes are looked at {}: {}", by_bpf ? "by BPF" : "through /proc", report.scan.why);
+  if (by_bpf || report.bpf_refused.empty()) return {"scan", Health::good, used, {}, {}};
+  return {"scan", Health::limited,
+          report.scan.why == report.bpf_refused ? used : fmt::format("{}; BPF: {}", used, report.bpf_refused),
+          "the same is seen, but on a machine with many processes it takes longer",
+          "root in the first user namespace, Linux 5.17 or newer with BTF, and a build that had clang and bpftool"};
+}
+
 Check services(const Snapshot& snapshot) {
   const auto& answered = snapshot.services.answered;
   if (answered.known() && *answered) return {"service-manager", Health::good, "the service manager answers", {}, {}};
@@ -207,7 +218,7 @@ std::vector<Check> examine(const DoctorReport& report) {
       hidepid(facts),
       pid_namespace(facts)};
   for (const auto& each : kFeatures) checks.push_back(feature(each, facts));
-  checks.insert(checks.end(), {yama(facts), lockdown(facts), cgroups(facts), driver(report.snapshot),
+  checks.insert(checks.end(), {scan(report), yama(facts), lockdown(facts), cgroups(facts), driver(report.snapshot),
                                nodes(report.snapshot), services(report.snapshot), policy(report)});
   return checks;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/doctor.h"
+#include "model/scan_use.h"
 #include "model/snapshot.h"
 #include "report/render_style.h"
 
@@ -28,6 +29,8 @@ struct DoctorReport {
   std::string version;
   MachineFacts facts;
   Snapshot snapshot;
+  ScanUse scan = {};
+  std::string bpf_refused = {};   ///< why BPF cannot be used; empty: it can
   std::size_t policy_rules = 0;   ///< of the machine's own policy file
   std::string policy_error = {};  ///< why that file stops every command that reads it; empty: it does not
 };

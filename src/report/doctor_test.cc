@@ -53,6 +53,23 @@ TEST(Doctor, TellsOfAPolicyFileThatStopsTheCommands) {
   EXPECT_EQ(check_of(report, "policy").finding, report.policy_error);
 }
 
+TEST(Doctor, SaysHowProcessesAreLookedAt) {
+  auto report = healthy();
+  report.scan = {ScanMethod::procfs, "so few"};
+  EXPECT_EQ(check_of(report, "scan").finding, "processes are looked at through /proc: so few");
+  EXPECT_EQ(check_of(report, "scan").health, Health::good);
+  report.bpf_refused = "the kernel takes no BPF programs";
+  EXPECT_EQ(check_of(report, "scan").health, Health::limited);
+  EXPECT_EQ(check_of(report, "scan").finding,
+            "processes are looked at through /proc: so few; BPF: the kernel takes no BPF programs");
+  report.scan.why = report.bpf_refused;
+  EXPECT_EQ(check_of(report, "scan").finding,
+            "processes are looked at through /proc: the kernel takes no BPF programs");
+  report = healthy();
+  report.scan = {ScanMethod::bpf, "it is there"};
+  EXPECT_EQ(check_of(report, "scan").finding, "processes are looked at by BPF: it is there");
+}
+
 TEST(Doctor, WhatCouldNotBeTriedIsNotMissing) {
   auto report = healthy();
   report.facts.cgroup_kill = Unknown::not_supported;

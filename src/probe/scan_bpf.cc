@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/scan_bpf.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "os/mounts.h"
+#include "os/system_calls.h"
+#include "probe/bpf/holders_loader.h"
+#include "probe/bpf_records.h"
+
+namespace vacate {
+namespace {
+
+/// The kernel hands over half as much at once.
+using Piece = std::array<char, 65536>;
+
+/// What the child says last: none of its bytes can be part of a record.
+constexpr std::string_view kWhole = "\xff\xff\xff\xff";
+
+/// The programs give numbers of the namespace in which they are read; /proc has to be of the same one.
+Result<void> check_namespaces() {
+  static constexpr const char* kElsewhere = "/proc is of another pid namespace than this process";
+  const auto root = ProcDirectory::open_root();
+  if (!root) return root.error();
+  const auto self = root->read_link("self");
+  if (!self || *self != std::to_string(getpid())) return Error{ErrorCode::unsupported, kElsewhere};
+  const auto process = root->open("self");
+  const auto status = process ? process->status() : Result<ProcStatus>(process.error());
+  if (!status) return status.error();
+  if (status->ns_pids.size() != 1) return Error{ErrorCode::unsupported, kElsewhere};
+  const auto own = root->identity("self/ns/pid");
+  const auto of_children = root->identity("self/ns/pid_for_children");
+  if (!own || !of_children || own->inode != of_children->inode)
+    return Error{ErrorCode::unsupported, "children of this process would be in another pid namespace"};
+  return {};
+}
+
+/// In the kernel a file is told by its superblock and inode number. File systems of several volumes or layers show
+/// others to user space.
+Result<void> check_file_systems(const std::vector<std::uint64_t>& devices) {
+  static constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;
+  static constexpr std::array<std::string_view, 4> kPlain = {"tmpfs", "devtmpfs", "fuse", "ramfs"};
+  if (devices.empty()) return {};
+  const auto table = read_file("/proc/self/mountinfo", kLargestMounts);
+  if (!table) return table.error();
+  const auto mounts = parse_mounts(*table);
+  for (const auto device : devices) {
+    const bool is_plain = std::any_of(mounts.begin(), mounts.end(), [&](const MountLine& mount) {
+      const std::string_view type = std::string_view(mount.type).substr(0, mount.type.find('.'));
+      return mount.device == device && std::find(kPlain.begin(), kPlain.end(), type) != kPlain.end();
+    });
+    if (!is_plain)
+      return Error{ErrorCode::unsupported, "a file that is called as a device node lies on no plain file system"};
+  }
+  return {};
+}
+
+template <std::size_t N>
+bool put(unsigned (&to)[N], const std::vector<std::uint32_t>& values) noexcept {
+  if (values.size() > N) return false;
+  std::copy(values.begin(), values.end(), to);
+  return true;
+}
+
+Result<vacate_filter> filter_for(const DeviceNodes& nodes, const KernelFiles& files,
+                                 const std::vector<std::uint64_t>& watched) {
+  vacate_filter filter{};
+  filter.pipe_device = kernel_device(files.pipe_device);
+  filter.anonymous_device = kernel_device(files.anonymous_device);
+  filter.anonymous_inode = files.anonymous_inode;
+  filter.devices_only = watched.empty() ? 0 : 1;
+  if (!files.known) return Error{ErrorCode::unsupported, "no pipe or event could be made to tell others by"};
+  const auto node_devices = nodes.file_systems();
+  if (const auto plain = check_file_systems(node_devices); !plain) return plain.error();
+  std::vector<std::uint32_t> devices;
+  for (const auto device : watched.empty() ? node_devices : watched) devices.push_back(kernel_device(device));
+  if (!put(filter.devices, devices) || !put(filter.majors, nodes.majors()))
+    return Error{ErrorCode::unsupported, "more kinds of nodes or file systems than the programs have room for"};
+  return filter;
+}
+
+struct Iterators {
+  UniqueFd files, mappings;
+};
+
+Result<Iterators> load(const vacate_filter& filter) {
+#if VACATE_HAS_BPF
+  vacate_iterators raw{-1, -1};
+  const int status = vacate_load_holders(&filter, &raw);
+  if (status == 0) return Iterators{UniqueFd(raw.files), UniqueFd(raw.mappings)};
+  auto error = system_error("the kernel takes no BPF programs", -status);
+  if (error.code != ErrorCode::denied) error.code = ErrorCode::unsupported;
+  return error;
+#else
+  (void)filter;
+  return Error{ErrorCode::unsupported, "this build has no BPF programs"};
+#endif
+}
+
+/// Reads an iterator to its end and hands over what came. An error: it broke off.
+template <class Take>
+Result<void> read_to_end(int iterator, const Take& take) {
+  Piece piece;
+  for (;;) {
+    const ssize_t n = read(iterator, piece.data(), piece.size());
+    if (n == 0) return {};
+    // EAGAIN: it passed a million files without anything to report, and goes on from there.
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0) return system_error("a BPF program's report");
+    if (!take(std::string_view(piece.data(), static_cast<std::size_t>(n))))
+      return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
+  }
+}
+
+bool send_all(int channel, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+/// In the child: the walk over mappings waits for a lock of each process, which a stuck one never gives back.
+int forward_mappings(int channel, int iterator) {
+  const auto whole = read_to_end(iterator, [&](std::string_view piece) { return send_all(channel, piece); });
+  return whole && send_all(channel, kWhole) ? 0 : 1;
+}
+
+bool share_table(pid_t a, pid_t b) { return compare_tables(a, b) == 0; }
+
+}  // namespace
+
+Result<void> check_bpf_scan() {
+  if (const auto here = check_namespaces(); !here) return here.error();
+  const auto filter = filter_for(DeviceNodes::read(), KernelFiles::read(), {});
+  if (!filter) return filter.error();
+  const auto loaded = load(*filter);
+  return loaded ? Result<void>() : loaded.error();
+}
+
+Result<BpfScan> BpfScan::start(Walker& walker, const DeviceNodes& nodes, const std::vector<std::uint64_t>& watched) {
+  if (const auto here = check_namespaces(); !here) return here.error();
+  const auto filter = filter_for(nodes, walker.kernel_files(), watched);
+  if (!filter) return filter.error();
+  auto loaded = load(*filter);
+  if (!loaded) return loaded.error();
+  auto child = Expendable::start_with("vacate-maps", loaded->mappings.get(), forward_mappings);
+  if (!child) return child.error();
+  return BpfScan(walker, nodes, watched, std::move(loaded->files), *std::move(child));
+}
+
+Result<void> BpfScan::walk_descriptors() {
+  Walk& walk = walker_.result();
+  BpfFindings found(walk.processes, nodes_, !watched_.empty(), share_table);
+  BpfRecordStream stream;
+  const auto take = [&](const BpfRecord& record) { found.take_descriptor(record); };
+  const auto whole = read_to_end(files_.get(), [&](std::string_view piece) { return stream.feed(piece, take); });
+  if (!whole) return whole.error();
+  if (!stream.at_boundary()) return Error{ErrorCode::unsupported, "a BPF program's report ends too soon"};
+  found.sort();
+  walk.hits = std::move(found.hits);
+  walk.channels = std::move(found.channels);
+  walk.files = std::move(found.files);
+  for (const auto& asked : found.to_ask) walker_.look_at_descriptor(asked.pid, asked.tid, asked.fd);
+  if (!found.to_ask.empty()) sort_as_walked(walk.hits);
+  return {};
+}
+
+Result<Mappings> BpfScan::finish_mappings() {
+  static constexpr std::chrono::milliseconds kLongestSilence{2000};
+  BpfFindings found(walker_.result().processes, nodes_, !watched_.empty(), share_table);
+  BpfRecordStream stream;
+  const auto take = [&](const BpfRecord& record) { found.take_mapping(record); };
+  Piece piece;
+  std::string last;  // what may be the beginning of the end
+  for (;;) {
+    const auto n = mappings_.read_some(piece.data(), piece.size(), Deadline::after(kLongestSilence));
+    if (!n) return n.error();
+    if (*n == 0) break;
+    last.append(piece.data(), *n);
+    const std::size_t certain = last.size() - std::min(last.size(), kWhole.size());
+    if (!stream.feed(std::string_view(last).substr(0, certain), take))
+      return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
+    last.erase(0, certain);
+  }
+  if (last != kWhole || !stream.at_boundary()) return Error{ErrorCode::unsupported, "the walk over mappings broke off"};
+  (void)mappings_.wait(Deadline::after(kLongestSilence));
+  return found.mappings();
+}
+
+}  // namespace vacate
