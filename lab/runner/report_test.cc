@@ -6,6 +6,7 @@
 #include "lab/runner/failure_text.h"
 #include "lab/runner/junit.h"
 #include "lab/runner/options.h"
+#include "lab/runner/steps.h"
 
 namespace lab {
 namespace {
@@ -104,6 +105,25 @@ TEST(CommandLine, RunTakesItsOptions) {
   EXPECT_TRUE(run->keep_going);
   EXPECT_EQ(run->settings.paths.vacate, "/bin/sh");
   EXPECT_TRUE(run->settings.steps.sanitized);
+  EXPECT_EQ(run->settings.steps.scan, "");
+}
+
+TEST(CommandLine, AScanIsForCommandsThatLookAtProcesses) {
+  const auto command = parse_command_line(
+      {"run", "a.toml", "--scan", "bpf", "--vacate", "/bin/sh", "--actor", "/bin/sh", "--nvml", "/bin/sh"});
+  const auto* run = std::get_if<RunOptions>(&command);
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->settings.steps.scan, "bpf");
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(with_scan({"vacate"}, "bpf"), (Words{"vacate", "--scan", "bpf"}));
+  EXPECT_EQ(with_scan({"vacate", "--json"}, "bpf"), (Words{"vacate", "--scan", "bpf", "--json"}));
+  EXPECT_EQ(with_scan({"vacate", "free", "--yes"}, "bpf"), (Words{"vacate", "free", "--scan", "bpf", "--yes"}));
+  EXPECT_EQ(with_scan({"vacate", "shm", "clean"}, "bpf"), (Words{"vacate", "shm", "clean", "--scan", "bpf"}));
+  EXPECT_EQ(with_scan({"vacate", "shm", "--json"}, "bpf"), (Words{"vacate", "shm", "--scan", "bpf", "--json"}));
+  EXPECT_EQ(with_scan({"vacate", "run", "--", "true"}, "bpf"), (Words{"vacate", "run", "--scan", "bpf", "--", "true"}));
+  for (const Words& other : {Words{"vacate", "log"}, Words{"vacate", "--version"}, Words{"sh", "free"}, Words{}})
+    EXPECT_EQ(with_scan(other, "bpf"), other);
+  EXPECT_EQ(with_scan({"vacate"}, ""), Words{"vacate"});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -95,6 +96,20 @@ StepOutcome StepRunner::execute(const verb::PidReuse& reuse) {
   return started ? StepOutcome{} : failed("pid_reuse: " + started.error().message);
 }
 
+std::vector<std::string> with_scan(std::vector<std::string> argv, const std::string& method) {
+  static const std::set<std::string> kLooking = {"status", "free", "wait", "why", "run", "doctor", "record", "shm"};
+  if (method.empty() || argv.empty() || argv.front() != "vacate") return argv;
+  std::size_t at = 1;  // a mere `vacate` is a status, as is one with options alone
+  if (argv.size() > 1 && !argv[1].starts_with('-')) {
+    if (!kLooking.contains(argv[1])) return argv;
+    at = argv[1] == "shm" && argv.size() > 2 && !argv[2].starts_with('-') ? 3 : 2;
+  } else if (argv.size() > 1 && (argv[1] == "--help" || argv[1] == "--version")) {
+    return argv;
+  }
+  argv.insert(argv.begin() + static_cast<std::ptrdiff_t>(at), {"--scan", method});
+  return argv;
+}
+
 StepOutcome StepRunner::execute(const verb::Run& run) {
   auto running = start(run);
   if (!running) return failed("run: " + running.error().message);
@@ -122,6 +137,7 @@ Result<StepRunner::Running> StepRunner::start(const verb::Run& run) {
     spec.argv.push_back(std::move(*final_word));
   }
   spec.user = word_of(run.user);
+  if (spec.user.empty() || spec.user == "root") spec.argv = with_scan(std::move(spec.argv), options_.scan);
   spec.tty = run.tty;
   spec.stdin_text = run.input;
   spec.child_of = run.child_of;

@@ -24,6 +24,7 @@ struct StepsOptions {
   Audience audience = Audience::check;
   double time_scale = 1;   ///< `within` counts so many times: an instrumented binary is slower
   bool sanitized = false;  ///< a sanitizer's report in the output is a difference
+  std::string scan = {};   ///< commands of root that look at processes get --scan with this; empty: none
 };
 
 /// What came of one step.
@@ -32,6 +33,9 @@ struct StepOutcome {
   std::optional<CommandResult> command;  ///< where one has ended in this step
   std::vector<std::string> differences;  ///< empty: as expected
 };
+
+/// `argv` with --scan `method` behind its command, if that is one of vacate's that looks at processes.
+[[nodiscard]] std::vector<std::string> with_scan(std::vector<std::string> argv, const std::string& method);
 
 class StepRunner {
  public:
