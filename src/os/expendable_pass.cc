@@ -69,7 +69,7 @@ bool ExpendablePass::take_answers(FrameStream& stream, const Consume& consume) {
     const auto index = reader.number<std::uint32_t>();
     if (reader.failed() || index < next_ || index >= count_) return false;
     next_ = index + 1;
-    consume(index, std::string_view(*frame).substr(sizeof index));
+    consume(index, std::string_view{*frame}.substr(sizeof index));
   }
   return !stream.malformed();
 }
