@@ -51,7 +51,7 @@ Result<void> check_file_systems(const std::vector<std::uint64_t>& devices) {
   const auto mounts = parse_mounts(*table);
   for (const auto device : devices) {
     const bool is_plain = std::any_of(mounts.begin(), mounts.end(), [&](const MountLine& mount) {
-      const std::string_view type = std::string_view(mount.type).substr(0, mount.type.find('.'));
+      const std::string_view type = std::string_view{mount.type}.substr(0, mount.type.find('.'));
       return mount.device == device && std::find(kPlain.begin(), kPlain.end(), type) != kPlain.end();
     });
     if (!is_plain)
@@ -186,7 +186,7 @@ Result<Mappings> BpfScan::finish_mappings() {
     if (*n == 0) break;
     last.append(piece.data(), *n);
     const std::size_t certain = last.size() - std::min(last.size(), kWhole.size());
-    if (!stream.feed(std::string_view(last).substr(0, certain), take))
+    if (!stream.feed(std::string_view{last}.substr(0, certain), take))
       return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
     last.erase(0, certain);
   }
