@@ -2,6 +2,7 @@
 // What /proc/PID/cmdline and comm say about the calling process, changed after its start as setproctitle does.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,5 +17,7 @@ namespace lab {
 void set_comm(std::string_view name) noexcept;
 /// The last component of a path.
 [[nodiscard]] std::string_view base_name(std::string_view path) noexcept;
+template <std::same_as<std::string> Text>
+std::string_view base_name(Text&& path) noexcept = delete;  // a view into what is gone
 
 }  // namespace lab

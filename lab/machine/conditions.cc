@@ -126,7 +126,8 @@ Result<void> Machine::Impl::freeze_by_v1(std::uint32_t index, Deadline deadline)
   }
   if (auto written = write_file(folder + "/freezer.state", "FROZEN"); !written) return written;
   // Version 1 tells nobody when it is done, hence the short looks.
-  while (vacate::trim(read_file(folder + "/freezer.state")) != "FROZEN") {
+  const auto is_frozen = [&folder] { return read_file(folder + "/freezer.state").starts_with("FROZEN"); };
+  while (!is_frozen()) {
     if (deadline.passed()) return Error{ErrorCode::timed_out, fmt::format("'{}' does not freeze", slot.name)};
     pollfd end{pidfd(index), POLLIN, 0};
     poll(&end, 1, 1);

@@ -128,7 +128,8 @@ std::string ask_in_box(Machine& m, const std::string& command, const std::string
   spec.child_of = child_of;
   if (child_of == "shell") spec.in_pidns = "box";
   const auto result = m.run(spec, Deadline::after(std::chrono::seconds(20)));
-  return result ? std::string(vacate::trim(result->out + result->err)) : result.error().message;
+  const std::string said = result ? result->out + result->err : result.error().message;
+  return std::string(vacate::trim(said));
 }
 
 TEST_F(PidNamespaceTest, ItsProcessesSeeThemselvesAndTheDriver) {

@@ -74,7 +74,8 @@ inline std::string ask(Machine& machine, std::string command, std::string user =
   spec.user = std::move(user);
   const auto result = machine.run(spec, vacate::Deadline::after(std::chrono::seconds(20)));
   if (!result) return result.error().message;
-  return std::string(vacate::trim(result->out + result->err));
+  const std::string said = result->out + result->err;
+  return std::string(vacate::trim(said));
 }
 
 inline std::string pid_of(Machine& machine, std::string_view name) {

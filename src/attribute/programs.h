@@ -3,6 +3,7 @@
 // its name or title, which anybody can choose. Pure; protection.h is about who may be ended.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ enum class Program { ordinary, shell, login, service_manager, container_runtime 
 
 /// What follows the last slash.
 [[nodiscard]] std::string_view base_name(std::string_view path) noexcept;
+template <std::same_as<std::string> Text>
+std::string_view base_name(Text&& path) noexcept = delete;  // a view into what is gone
 
 /// Pid 1 of the scan's pid namespace or of one below it.
 [[nodiscard]] bool is_first_of_namespace(const Process& process) noexcept;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ namespace vacate {
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 /// Without blanks, tabs and line ends at both ends.
 [[nodiscard]] std::string_view trim(std::string_view text) noexcept;
+// The pieces are views into what is cut: of a string that ends with the expression nothing would be left.
+template <std::same_as<std::string> Text>
+std::vector<std::string_view> split(Text&& text, char separator) = delete;
+template <std::same_as<std::string> Text>
+std::string_view trim(Text&& text) noexcept = delete;
 
 /// One line that no terminal obeys: valid UTF-8; control characters, line ends, bidi controls, zero-width
 /// and invalid bytes are written as \xNN or \u{NNNN}. A backslash stays as it is. Cut after `max_bytes` with "...".

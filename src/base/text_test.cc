@@ -6,6 +6,16 @@
 namespace vacate {
 namespace {
 
+// What would leave views into a string that is gone does not compile.
+template <class Text>
+concept CanBeCut = requires(Text&& text) {
+  split(std::forward<Text>(text), ' ');
+  trim(std::forward<Text>(text));
+};
+static_assert(CanBeCut<std::string&> && CanBeCut<const std::string&> && CanBeCut<std::string_view> &&
+              CanBeCut<const char*>);
+static_assert(!CanBeCut<std::string>);
+
 TEST(ParseDuration, AcceptsTheUnitsOfTheCommandLine) {
   using std::chrono::milliseconds;
   EXPECT_EQ(*parse_duration("10s"), milliseconds(10'000));

@@ -342,7 +342,10 @@ TEST(PlanText, TheHeadHasTheFiguresThatHold) {
   plan.steps = {step(1, Action::signal, 4711), step(2, Action::signal, 4712), step(3, Action::signal, 4713)};
   const RenderStyle style{120, Colour::no};
   FreeRequest request;
-  const auto head = [&] { return std::string(split(render_plan_text(plan, request, style), '\n')[0]); };
+  const auto head = [&] {
+    const std::string text = render_plan_text(plan, request, style);
+    return std::string(split(text, '\n')[0]);
+  };
   EXPECT_EQ(head(), "plan: end 3 processes, KILL 10.0 s after the first TERM");
   plan.steps[0].terms.grace = seconds(30);
   plan.steps[1].terms.grace = seconds(2);  // less than what everybody has

@@ -299,9 +299,8 @@ void Tracer::take_call(pid_t pid) {
   if (kind == nullptr) return go_on(pid);
   const CallKey key{tracee.name, std::string(kind->name), tracee.made[kind->name]++};
   if (record_ == Record::calls) {
-    trace_.calls.push_back(
-        {key, without_numbers(std::string(vacate::trim(lab::read_file(fmt::format("/proc/{}/comm", pid))))),
-         object_of(pid, *kind, entry)});
+    const std::string comm = lab::read_file(fmt::format("/proc/{}/comm", pid));
+    trace_.calls.push_back({key, without_numbers(std::string(vacate::trim(comm))), object_of(pid, *kind, entry)});
   }
   if (!trace_.reached && fault_ && fault_->at == key) {
     trace_.reached = true;
