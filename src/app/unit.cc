@@ -78,7 +78,11 @@ Result<void> resolve(const std::vector<std::string>& words, DriverSession& drive
 }
 
 Result<void> install(const std::string& unit, UnitDropin& dropin) {
-  if (auto written = install_dropin(kOwnUnitFolder, unit, dropin.text, kDropinMark); !written) return written;
+  if (auto written = install_dropin(kOwnUnitFolder, unit, dropin.text, kDropinMark); !written) {
+    auto error = written.error();
+    if (error.code == ErrorCode::denied) error.message += "; nothing was installed: --install needs root";
+    return error;
+  }
   dropin.installed = true;
   const auto reloaded = reload_service_manager(Deadline::after(kReloadDeadline));
   dropin.reloaded = reloaded.has_value();

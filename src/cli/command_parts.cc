@@ -43,7 +43,10 @@ int complain_about(const Error& error) {
 Result<void> check_scan(ScanMethod scan) {
   if (scan != ScanMethod::bpf) return {};
   const auto works = check_bpf_scan();
-  return works ? Result<void>() : works.error().within("--scan bpf");
+  if (works) return {};
+  auto error = works.error().within("--scan bpf");
+  error.message += "; without the option /proc is read, and 'vacate doctor' says what BPF needs";
+  return error;
 }
 
 Result<Policy> load_policy_and_scan(const std::optional<std::string>& file, ScanMethod scan) {

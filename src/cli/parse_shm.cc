@@ -59,8 +59,9 @@ std::optional<std::string> check_families(const std::vector<std::string>& famili
   static const std::vector<std::string> kKnown = shm_families();
   for (const auto& family : families) {
     if (std::find(kKnown.begin(), kKnown.end(), family) != kKnown.end()) continue;
-    return fmt::format("--family: no family is called '{}'{}; there are {}", printable(family, 64),
-                       suggestion(family, kKnown), fmt::join(kKnown, ", "));
+    const auto nearest = suggestion(family, kKnown);
+    return fmt::format("--family: no family is called '{}'{}{} {}", printable(family, 64), nearest,
+                       nearest.empty() ? "; there are" : " There are", fmt::join(kKnown, ", "));
   }
   return std::nullopt;
 }

@@ -127,9 +127,10 @@ class PolicyReader {
       const auto name = from_ascii(key.str());
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       const auto best = closest_match(name, known);
-      complain(key.source().begin.line,
-               fmt::format("{}: unknown key '{}'{}; there are {}", entry.name, printable(name, 64),
-                           best ? fmt::format("; did you mean '{}'?", *best) : "", fmt::join(known, ", ")));
+      complain(
+          key.source().begin.line,
+          fmt::format("{}: unknown key '{}'; {} {}", entry.name, printable(name, 64),
+                      best ? fmt::format("did you mean '{}'? There are", *best) : "there are", fmt::join(known, ", ")));
     }
     return complaints_.size() == before;
   }

@@ -150,6 +150,8 @@ class Agreeing {
     // As good as done, like one that lets go between the plan and its signal.
     if (holder == nullptr && reviewed.holder && snapshot_.visibility.all_references)
       return {StepStatus::identity_changed, "it holds no GPU any more"};
+    if (holder == nullptr && !snapshot_.visibility.all_references)
+      return {StepStatus::skipped, "a fresh plan does not end it: whether it holds a GPU cannot be seen from here now"};
     if (holder == nullptr) return {StepStatus::skipped, "a fresh plan does not end it: it holds no GPU now"};
     return {StepStatus::skipped,
             fmt::format("a fresh plan with these options does not end it: it is {}", describe(holder->standing))};

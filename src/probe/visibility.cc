@@ -32,8 +32,10 @@ void BlindSpots::add_unlisted(const Error& error) {
 
 void BlindSpots::add_unreadable(const Walk& walk, const Mappings& mappings, bool root) {
   if (!walk.denied.empty()) {
+    // To root it is a few, and which ones matters; to others it is everybody else's.
     spots_.push_back({root ? "fd-denied" : "not-root",
-                      fmt::format("the descriptors of {} cannot be read", processes(walk.denied.size()))});
+                      root ? "the descriptors cannot be read: " + list_pids(walk.denied)
+                           : fmt::format("the descriptors of {} cannot be read", processes(walk.denied.size()))});
   }
   if (!walk.failed.empty())
     spots_.push_back(
@@ -42,8 +44,7 @@ void BlindSpots::add_unreadable(const Walk& walk, const Mappings& mappings, bool
   std::vector<pid_t> maps_only;
   for (const pid_t pid : mappings.denied)
     if (std::find(walk.denied.begin(), walk.denied.end(), pid) == walk.denied.end()) maps_only.push_back(pid);
-  if (!maps_only.empty())
-    spots_.push_back({"maps-denied", fmt::format("the mappings of {} cannot be read", processes(maps_only.size()))});
+  if (!maps_only.empty()) spots_.push_back({"maps-denied", "the mappings cannot be read: " + list_pids(maps_only)});
   if (!mappings.stuck.empty())
     spots_.push_back({"maps-timeout", "reading the mappings blocks: " + list_pids(mappings.stuck)});
   if (!mappings.failed.empty())

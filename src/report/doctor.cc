@@ -174,6 +174,12 @@ Check services(const Snapshot& snapshot) {
   const std::string cost = "whether a service starts its processes again is not known before it does";
   if (answered.known())
     return {"service-manager", Health::limited, "no service manager runs here", cost, "on the host there is one"};
+  if (answered.reason() == Unknown::not_asked)
+    return {"service-manager",
+            Health::unknown,
+            "the service manager was not asked: nobody here who holds a GPU is in a service",
+            "whether it would answer is not known",
+            {}};
   return {"service-manager",
           Health::unknown,
           fmt::format("the service manager was not heard ({})", describe(answered.reason())),
@@ -183,7 +189,8 @@ Check services(const Snapshot& snapshot) {
 
 Check policy(const DoctorReport& report) {
   if (!report.policy_error.empty())
-    return {"policy", Health::limited, report.policy_error, "status, free and why do nothing before it is mended",
+    return {"policy", Health::limited, report.policy_error,
+            "status, free, wait, why and run do nothing before it is mended",
             "correct the file, or its owner and mode"};
   return {"policy",
           Health::good,

@@ -70,6 +70,16 @@ TEST(Doctor, SaysHowProcessesAreLookedAt) {
   EXPECT_EQ(check_of(report, "scan").finding, "processes are looked at by BPF: it is there");
 }
 
+TEST(Doctor, AManagerThatNobodyNeededIsNotSilent) {
+  auto report = healthy();
+  report.snapshot.services.answered = Unknown::not_asked;
+  EXPECT_EQ(check_of(report, "service-manager").health, Health::unknown);
+  EXPECT_EQ(check_of(report, "service-manager").finding,
+            "the service manager was not asked: nobody here who holds a GPU is in a service");
+  report.snapshot.services.answered = Unknown::timed_out;
+  EXPECT_TRUE(check_of(report, "service-manager").finding.starts_with("the service manager was not heard ("));
+}
+
 TEST(Doctor, WhatCouldNotBeTriedIsNotMissing) {
   auto report = healthy();
   report.facts.cgroup_kill = Unknown::not_supported;

@@ -109,6 +109,8 @@ TEST(Agreement, WhoHasLetGoIsAsGoodAsGone) {
   const auto cannot_say =
       agree(before.plan(), half_seen.plan(), half_seen.snapshot, half_seen.attribution, Newcomers::named);
   EXPECT_EQ(decided(cannot_say, rank0)->status, StepStatus::skipped) << "not seen to hold is not let go";
+  EXPECT_EQ(decided(cannot_say, rank0)->detail,
+            "a fresh plan does not end it: whether it holds a GPU cannot be seen from here now");
 }
 
 TEST(Agreement, AnotherActionIsNoneThatWasReviewed) {
