@@ -149,10 +149,15 @@ class Agreeing {
     const auto* holder = attribution_.find(pid);
     // As good as done, like one that lets go between the plan and its signal.
     if (holder == nullptr && reviewed.holder && snapshot_.visibility.all_references)
-      return {StepStatus::identity_changed, "it holds no GPU any more"};
+      return {StepStatus::identity_changed, "it holds no GPU now"};
     if (holder == nullptr && !snapshot_.visibility.all_references)
       return {StepStatus::skipped, "a fresh plan does not end it: whether it holds a GPU cannot be seen from here now"};
     if (holder == nullptr) return {StepStatus::skipped, "a fresh plan does not end it: it holds no GPU now"};
+    // Left over, and still not to be ended: it is the options that leave it out.
+    if (holder->standing == Standing::leftover)
+      return {
+          StepStatus::skipped,
+          "a fresh plan with these options leaves it out, though it is left over: repeat those of the reviewed plan"};
     return {StepStatus::skipped,
             fmt::format("a fresh plan with these options does not end it: it is {}", describe(holder->standing))};
   }

@@ -68,7 +68,9 @@ Json containment_of(const RunOutcome& outcome) {
   const bool has_group = !outcome.control_group.empty();
   object["kind"] = has_group ? "cgroup" : "subreaper";
   object["cgroup"] = has_group ? safe(outcome.control_group) : Json(nullptr);
-  if (!has_group) object["cgroup_unknown"] = safe(outcome.no_control_group);
+  if (!has_group)
+    object["cgroup_unknown"] =
+        safe(outcome.no_control_group.empty() ? "nobody was put into one" : outcome.no_control_group);
   return object;
 }
 

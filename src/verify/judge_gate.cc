@@ -200,6 +200,8 @@ void Judge::judge_amount() {
   if (!sides_.exempt.known())
     return say(GateState::cannot_tell, "the driver does not say how much memory the processes have that are ignored");
   if (!sides_.counting.empty() || !sides_.unseen.empty()) return say(GateState::in_use);
+  if (wants_free && gate_.total.known() && *gate_.total < *gate_.limit)
+    return say(GateState::in_use, fmt::format("it has {} MiB in all, less than was asked for", gate_.total->mib()));
   if (may_be_releasing()) return say(GateState::releasing, "nobody is left, the memory has not come back yet");
   say(GateState::in_use, "no process that can be seen has the memory");
 }

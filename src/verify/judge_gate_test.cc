@@ -171,6 +171,12 @@ TEST(JudgeGate, SharesAndAmounts) {
   }
 }
 
+TEST(JudgeGate, MoreThanTheGpuHasIsSaidToBe) {
+  const auto sighting = seen(TestMachine(1, 600));
+  EXPECT_EQ(gate(sighting, wants_free({mebibytes(97888)})).detail, "it has 97887 MiB in all, less than was asked for");
+  EXPECT_NE(gate(sighting, wants_free({mebibytes(97887)})).detail.find("no process"), std::string::npos);
+}
+
 TEST(JudgeGate, MemoryOfNobodyIsFirstWatchedThenSaidToBeOfNobody) {
   const TestMachine machine;
   const auto sighting = seen(machine, [](Snapshot& snapshot) { set_used(snapshot, 5000); });

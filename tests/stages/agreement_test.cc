@@ -54,6 +54,18 @@ TEST(Agreement, NeitherPlanAloneEndsAnybody) {
   EXPECT_EQ(refused(shown.plan), std::set<pid_t>{job}) << "who came since is for a later round";
 }
 
+TEST(Agreement, ALeftoverIsLeftOutByTheOptions) {
+  const auto m = orphans();
+  const Stages stages(m);
+  const auto reviewed = stages.plan();
+  auto fresh = reviewed;
+  std::erase_if(fresh.steps, [&](const Step& step) { return step.key.pid == m.pid_of("rank1"); });
+  const auto agreement = agree(reviewed, fresh, stages.snapshot, stages.attribution, Newcomers::named);
+  ASSERT_TRUE(decided(agreement, m.pid_of("rank1")));
+  EXPECT_TRUE(
+      decided(agreement, m.pid_of("rank1"))->detail.starts_with("a fresh plan with these options leaves it out"));
+}
+
 TEST(Agreement, KeysAreWholeKeys) {
   const auto m = orphans();
   const Stages stages(m);
