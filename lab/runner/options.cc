@@ -66,7 +66,8 @@ void add_run(CLI::App& app, Values& values) {
   run->add_flag("--keep-going,-k", values.run.keep_going, "Do not stop after the first failure");
   run->add_option("--sanitized", values.sanitized, "Test this build with sanitizers (see below)")->type_name("BIN");
   run->add_option("--scan", values.run.settings.steps.scan, "Give the product's commands --scan with this method")
-      ->type_name("METHOD");
+      ->type_name("METHOD")
+      ->check(CLI::IsMember({"auto", "procfs", "bpf"}));
   add_paths(*run, values);
   run->footer(
       "With --sanitized a sanitizer's report is a failure, and 'within' counts three\ntimes.\n\n"

@@ -176,6 +176,13 @@ TEST(Why, AGpuHasItsAccountAndWhoMustGo) {
   EXPECT_FALSE(report_why(look_at(m.snapshot()), {{}, {"9"}, {}}));
 }
 
+TEST(Why, WhoIsOutOfSightMayBeToEnd) {
+  auto snapshot = TestMachine(1, 600).snapshot();
+  EXPECT_THAT(joined(why(snapshot, {{}, {"0"}, {}})), HasSubstr("there is nobody to be ended here"));
+  snapshot.visibility.blind_spots.push_back({"not-root", "the descriptors of 9 processes cannot be read"});
+  EXPECT_THAT(joined(why(snapshot, {{}, {"0"}, {}})), HasSubstr("somebody out of sight may be"));
+}
+
 TEST(Why, HoldersAreNamedByWhereTheyCameFrom) {
   const auto m = leftover_beside_live();
   auto snapshot = m.snapshot();

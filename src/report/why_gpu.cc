@@ -124,7 +124,7 @@ std::vector<std::uint64_t> ended_by(const Plan& plan) {
   return pids;
 }
 
-WhyPart frees_part(const WhySubject& subject) {
+WhyPart frees_part(const WhyReport& report, const WhySubject& subject) {
   WhyPart part{"frees", {}};
   const auto usual = ended_by(subject.usual);
   const auto all = ended_by(subject.asked);
@@ -139,7 +139,10 @@ WhyPart frees_part(const WhySubject& subject) {
       part.sentences.push_back(fmt::format("pid {} is refused even so, {}{}{}", step.key.pid, step.rule,
                                            step.because.empty() ? "" : ": ",
                                            step.because.empty() ? "" : step.because.front()));
-  if (part.sentences.empty()) part.sentences.emplace_back("there is nobody to be ended here");
+  if (part.sentences.empty())
+    part.sentences.emplace_back(report.snapshot.visibility.complete()
+                                    ? "there is nobody to be ended here"
+                                    : "nobody who can be seen is to be ended here; somebody out of sight may be");
   return part;
 }
 
@@ -162,7 +165,7 @@ std::vector<WhyPart> explain_gpu(const WhyReport& report, const WhySubject& subj
   parts.push_back(std::move(explanations));
   parts.push_back(health_part(*gpu));
   parts.push_back(std::move(reset));
-  parts.push_back(frees_part(subject));
+  parts.push_back(frees_part(report, subject));
   std::erase_if(parts, [](const WhyPart& part) { return part.sentences.empty(); });
   return parts;
 }
