@@ -346,7 +346,8 @@ Watched Conduct::watch() {
   tools.observer = &tools_.release;
   tools.wake = tools_.wake;
   const bool second_look = may_be_replaced(prepared_.before, outcome_.plan, outcome_.results);
-  const WatchRequest request{prepared_.before,  outcome_.plan, outcome_.results, prepared_.gpus,
+  const auto results = telling(outcome_.results, prepared_.aside);
+  const WatchRequest request{prepared_.before,  outcome_.plan, results,    prepared_.gpus,
                              prepared_.started, Clock::now(),  second_look};
   return watch_release(request, last_, tools, policy_, deadline_);
 }

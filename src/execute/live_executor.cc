@@ -252,9 +252,9 @@ Result<void> Run::check_reason_of_relative(const Target& target) const {
   std::optional<Error> unread;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const Target& other = targets_[i];
-    if (families_[i] != family || !other.step->holder || !is_ending(other.step->action)) continue;
+    if (families_[i] != family || !other.step->holder) continue;
     has_holders = true;
-    if (other.let_go) continue;
+    if (other.let_go || !is_ending(other.step->action)) continue;
     const auto reason = other.settled ? Result<void>() : check_reason(other);
     if (reason) return {};
     if (reason.error().code != ErrorCode::refused) unread = reason.error();

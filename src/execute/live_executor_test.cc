@@ -300,6 +300,18 @@ TEST_F(LiveExecutorTest, ARelativeStaysWithTheHolderForWhoseSakeItWas) {
   }
 }
 
+TEST_F(LiveExecutorTest, ARelativeStaysWithAHolderWhoIsNotToBeEnded) {
+  Child root(Manner::obeys);
+  Child holder(Manner::obeys);
+  add(root.pid()).holder = false;
+  add(holder.pid()).action = Action::refuse;
+  seen_.processes[1].ppid = root.pid();
+  const auto results = execute({});
+  EXPECT_EQ(results.at(0).status, StepStatus::identity_changed);
+  EXPECT_TRUE(results.at(0).signals.empty());
+  EXPECT_EQ(waitpid(root.pid(), nullptr, WNOHANG), 0);
+}
+
 TEST_F(LiveExecutorTest, AUnitInWhichNobodyHoldsAnyMoreIsNotStopped) {
   Child child(Manner::obeys);
   Step& step = add(child.pid());

@@ -32,6 +32,16 @@ std::vector<pid_t> ended_pids(const Sighting& before, const Plan& plan, const st
   return pids;
 }
 
+/// Who was to be ended and held nothing at that look already: of a reviewed plan, whoever has ended or let go since it
+/// was made. What the driver still charges them is memory that was to come back, whoever keeps it now; sorted.
+std::vector<pid_t> absent_pids(const Sighting& before, const std::vector<StepResult>& results) {
+  std::vector<pid_t> pids;
+  for (const auto& result : results)
+    if (has_ended(result.status) && before.attribution.find(result.pid) == nullptr) pids.push_back(result.pid);
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
 const GpuAccount* account_of(const Attribution& attribution, unsigned gpu) {
   const auto at = std::find_if(attribution.accounts.begin(), attribution.accounts.end(),
                                [&](const GpuAccount& each) { return each.index == gpu; });
@@ -110,10 +120,11 @@ EndedShare ended_share(const Sighting& before, const Plan& plan, const std::vect
       }
     }
   }
+  const auto absent = absent_pids(before, results);
   for (const auto& charge : before.attribution.charged_to_nobody) {
     const bool all_ended = !charge.inheritors.empty() && std::all_of(charge.inheritors.begin(), charge.inheritors.end(),
                                                                      [&](pid_t pid) { return contains(pids, pid); });
-    if (charge.gpu != gpu || !all_ended) continue;
+    if (charge.gpu != gpu || (!all_ended && !contains(absent, charge.driver_pid))) continue;
     share.referenced = share.pinned = true;
     add_charge(share, charge.memory);
     share.charged_pids.push_back(charge.driver_pid);
