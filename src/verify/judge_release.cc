@@ -25,9 +25,6 @@ bool is_at_rest(const ReleaseView& view, const Policy& policy) {
   return view.since_fall >= policy.held_by_nobody_after && !released_just_now;
 }
 
-/// Without a fall: what was not shared has come back by then, where the driver does not tell whom it charges the rest.
-constexpr std::chrono::milliseconds kRestWithKeepers{1000};
-
 Bytes floor_of(const ReleaseView& view) { return view.baseline.value_or(Bytes{0}); }
 
 Judgement settled(GpuVerdict verdict, Proof proof, std::string detail = {}) {
@@ -51,7 +48,8 @@ Judgement judge_in_use(const ReleaseView& view, const Policy& policy) {
   if (fell_enough(view, policy)) return settled(GpuVerdict::in_use, Proof::seen);
   const bool explained =
       view.holders_charged.known() && *view.used <= floor_of(view) + *view.holders_charged + policy.memory_tolerance;
-  if (is_kept(view) && (explained || view.since_fall >= kRestWithKeepers))
+  // More than what the driver charges them may be on its way back: not all that was ended need have been shared.
+  if (is_kept(view) && (explained || view.since_fall >= policy.held_by_nobody_after))
     return settled(
         GpuVerdict::in_use, Proof::kept,
         fmt::format("memory of what was ended stays: {} {} it, and {} not ended", fmt::join(view.keepers, ", "),

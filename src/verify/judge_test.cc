@@ -120,11 +120,18 @@ const Row kRows[] = {
     {"the same, and the driver tells nobody's charge: at first",
      with(held(ended(view(15004, 10004), 15000), 0), [](ReleaseView& v) { v.keepers = {4711}; }), GpuVerdict::in_use,
      Proof::pending, false},
-    {"the same, a second after the last fall",
+    {"the same, a second after the last fall: what was not shared may be late",
      with(held(ended(view(15004, 10004), 15000), 0),
           [](ReleaseView& v) {
             v.keepers = {4711};
             v.since_fall = 1s;
+          }),
+     GpuVerdict::in_use, Proof::pending, false},
+    {"the same, ten seconds after it",
+     with(held(ended(view(15004, 10004), 15000), 0),
+          [](ReleaseView& v) {
+            v.keepers = {4711};
+            v.since_fall = 10s;
           }),
      GpuVerdict::in_use, Proof::kept, true},
     {"what is shared was no client with memory: all is back",
