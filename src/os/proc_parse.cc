@@ -117,6 +117,8 @@ ProcStatus parse_status_fields(std::string_view text) {
       }
     } else if (name == "CoreDumping") {
       status.core_dumping = value == "1";
+    } else if (name == "Seccomp") {
+      status.filters_calls = value != "0";
     } else if (name == "VmLck") {
       status.locked_kib = parse_unsigned(take_word(value));
     } else if (name == "VmPin") {

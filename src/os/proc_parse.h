@@ -37,7 +37,8 @@ struct ProcStat {
 struct ProcStatus {
   std::optional<uid_t> effective_uid;
   std::vector<pid_t> ns_pids;
-  bool core_dumping = false;  ///< since 4.15
+  bool core_dumping = false;   ///< since 4.15
+  bool filters_calls = false;  ///< seccomp
   std::optional<std::uint64_t> effective_capabilities;
   std::optional<std::uint64_t> locked_kib;  ///< VmLck; nothing for what has no memory of its own
   std::optional<std::uint64_t> pinned_kib;  ///< VmPin

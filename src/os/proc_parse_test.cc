@@ -65,10 +65,12 @@ TEST(ParseStat, GroupsLedFromOutsideAreNone) {
 
 TEST(ParseStatus, ReadsWhatIsThere) {
   const auto status = parse_status_fields(
-      "Name:\tx\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t30185\t2\nCoreDumping:\t1\nCapEff:\t000001ffffffffff\n");
+      "Name:\tx\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t30185\t2\nCoreDumping:\t1\nSeccomp:\t2\nCapEff:"
+      "\t000001ffffffffff\n");
   EXPECT_EQ(status.effective_uid, uid_t{1001});
   EXPECT_THAT(status.ns_pids, ElementsAre(30185, 2));
   EXPECT_TRUE(status.core_dumping);
+  EXPECT_TRUE(status.filters_calls);
   EXPECT_EQ(status.effective_capabilities, 0x1ffffffffffU);
 }
 
@@ -78,6 +80,7 @@ TEST(ParseStatus, MissingAndMalformedFieldsAreAbsent) {
     EXPECT_FALSE(parse_status_fields(text).effective_uid) << text;
   EXPECT_THAT(parse_status_fields("NSpid:\t1\tx").ns_pids, IsEmpty());
   EXPECT_FALSE(parse_status_fields("CoreDumping:\t0\n").core_dumping);
+  EXPECT_FALSE(parse_status_fields("Seccomp:\t0\nSeccomp_filters:\t0\n").filters_calls);
   // The kernel writes the line end of a name as "\n" in two characters: no name can make a line of its own.
   EXPECT_FALSE(parse_status_fields("Name:\tx\\nUid:\t0\t0\t0\t0\n").effective_uid);
 }

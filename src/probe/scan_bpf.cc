@@ -22,8 +22,9 @@ using Piece = std::array<char, 65536>;
 /// What the child says last: none of its bytes can be part of a record.
 constexpr std::string_view kWhole = "\xff\xff\xff\xff";
 
-/// The programs give numbers of the namespace in which they are read; /proc has to be of the same one.
-Result<void> check_namespaces() {
+/// The programs give numbers of the namespace in which they are read; /proc has to be of the same one. A filter of
+/// system calls may end whoever calls bpf(2), as that of a service does (SystemCallFilter=), and cannot be asked.
+Result<void> check_self() {
   static constexpr const char* kElsewhere = "/proc is of another pid namespace than this process";
   const auto root = ProcDirectory::open_root();
   if (!root) return root.error();
@@ -32,6 +33,8 @@ Result<void> check_namespaces() {
   const auto process = root->open("self");
   const auto status = process ? process->status() : Result<ProcStatus>(process.error());
   if (!status) return status.error();
+  if (status->filters_calls)
+    return Error{ErrorCode::unsupported, "this process has a seccomp filter, which may end whoever calls bpf(2)"};
   if (status->ns_pids.size() != 1) return Error{ErrorCode::unsupported, kElsewhere};
   const auto own = root->identity("self/ns/pid");
   const auto of_children = root->identity("self/ns/pid_for_children");
@@ -138,7 +141,7 @@ bool share_table(pid_t a, pid_t b) { return compare_tables(a, b) == 0; }
 }  // namespace
 
 Result<void> check_bpf_scan() {
-  if (const auto here = check_namespaces(); !here) return here.error();
+  if (const auto here = check_self(); !here) return here.error();
   const auto filter = filter_for(DeviceNodes::read(), KernelFiles::read(), {});
   if (!filter) return filter.error();
   const auto loaded = load(*filter);
@@ -146,7 +149,7 @@ Result<void> check_bpf_scan() {
 }
 
 Result<BpfScan> BpfScan::start(Walker& walker, const DeviceNodes& nodes, const std::vector<std::uint64_t>& watched) {
-  if (const auto here = check_namespaces(); !here) return here.error();
+  if (const auto here = check_self(); !here) return here.error();
   const auto filter = filter_for(nodes, walker.kernel_files(), watched);
   if (!filter) return filter.error();
   auto loaded = load(*filter);

@@ -4,6 +4,8 @@
 // pid namespace. Needs root and a kernel that takes BPF programs.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -362,6 +364,26 @@ TEST(Scans, ByBpfIsRefusedWithoutRights) {
     const auto works = check_bpf_scan();
     const auto fallen_back = look(ScanMethod::automatic, {getpid()});
     _exit(!works && works.error().code == ErrorCode::denied && fallen_back.used == ScanMethod::procfs ? 0 : 1);
+  }
+  int status = 0;
+  (void)waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+/// A service's SystemCallFilter= does that where no SystemCallErrorNumber= is set.
+TEST(Scans, ByBpfIsNotTriedUnderAFilterThatEndsWhoeverDoes) {
+  SKIP_WITHOUT_BPF();
+  const pid_t child = fork();
+  if (child == 0) {
+    sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog filter{std::size(rules), rules};
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(2);
+    const auto works = check_bpf_scan();
+    const auto fallen_back = look(ScanMethod::bpf, {getpid()});
+    _exit(!works && works.error().code == ErrorCode::unsupported && fallen_back.used == ScanMethod::procfs ? 0 : 1);
   }
   int status = 0;
   (void)waitpid(child, &status, 0);
