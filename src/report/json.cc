@@ -265,6 +265,7 @@ Json step_of(const Step& step) {
   object["rule"] = safe(step.rule);
   object["ask"] = is_ending(step.action) ? Json(describe(step.ask)) : Json(nullptr);
   object["title"] = safe(step.title);
+  object["holder"] = step.holder;
   object["gpus"] = numbers(step.gpus);
   object["mps_server"] = step.mps_server != 0 ? Json(step.mps_server) : Json(nullptr);
   object["term_only"] = step.terms.term_only;

@@ -142,6 +142,7 @@ Step read_step(const Json& object, std::size_t index, std::string& complaint) {
   read_action(members, step);
   read_key(members, step.key);
   step.title = members.text("title", Need::optional);
+  step.holder = members.flag("holder");  // one that does not say so cannot be said to have let go
   step.rule = members.text("rule", Need::optional);
   for (const auto& reason : members.list("because", "a list of texts", [](const Json& e) { return e.is_string(); }))
     step.because.push_back(reason.get<std::string>());

@@ -37,7 +37,12 @@ Plan some_plan() {
   client.ask = Ask::at_once;
   client.key.pid = 4712;
   client.mps_server = 45;
-  plan.steps = {ended, refused, client};
+  Step relative = ended;
+  relative.n = 4;
+  relative.key.pid = 4713;
+  relative.holder = false;
+  relative.gpus.clear();
+  plan.steps = {ended, refused, client, relative};
   return plan;
 }
 
@@ -66,7 +71,7 @@ TEST(PlanJson, WhatWasPrintedIsReadBack) {
   const auto read = parse_plan_json(text_of(some_plan()));
   ASSERT_TRUE(read) << read.error().message;
   Plan wanted = some_plan();
-  wanted.steps[0].ask = Ask::at_once;  // a fresh plan says when
+  wanted.steps[0].ask = wanted.steps[3].ask = Ask::at_once;  // a fresh plan says when
   EXPECT_EQ(*read, wanted);
 }
 

@@ -280,9 +280,10 @@ TEST(FreeJson, HasTheKeysOfTheContractInOrder) {
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(keys(json), (std::vector<std::string>{"schema", "verdict", "exit", "plan", "results", "gpus", "shm",
                                                   "rounds", "seconds", "visibility", "record"}));
-  EXPECT_EQ(keys(json["plan"]["steps"][0]),
-            (std::vector<std::string>{"n", "action", "key", "pid", "unit", "path", "signal", "because", "rule", "ask",
-                                      "title", "gpus", "mps_server", "term_only", "thaw", "grace", "pidfd_inode"}));
+  EXPECT_EQ(
+      keys(json["plan"]["steps"][0]),
+      (std::vector<std::string>{"n", "action", "key", "pid", "unit", "path", "signal", "because", "rule", "ask",
+                                "title", "holder", "gpus", "mps_server", "term_only", "thaw", "grace", "pidfd_inode"}));
   EXPECT_EQ(keys(json["results"][0]), (std::vector<std::string>{"n", "pid", "result", "signals", "seconds", "detail"}));
   EXPECT_EQ(keys(json["gpus"][0]),
             (std::vector<std::string>{"index", "uuid", "before", "after", "baseline", "baseline_unknown", "verdict",
