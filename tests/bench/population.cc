@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a machine with ordinary processes for tests/bench/scan: a realistic mix of descriptors and mappings, opened by
-// each process itself and shared with nobody but its parent. None of them has anything to do with a GPU. Prints "ready"
-// when all have what they should, and ends, all of them, when its standard input does.
+// Fills a machine with ordinary processes for tests/bench/scan: a realistic mix of descriptors and mappings. Each
+// process opens its descriptors itself, or has them all from its parent, as the workers of one server do. None of them
+// has anything to do with a GPU. Prints "ready" when all have what they should, and ends, all of them, when its
+// standard input does.
 //
-// usage: bench_population FOLDER PROCESSES DESCRIPTORS [THREADS]     FOLDER: an empty one for the files that are opened
+// usage: bench_population FOLDER PROCESSES DESCRIPTORS THREADS own|inherited
+// FOLDER: an empty one for the files that are opened
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -101,13 +103,18 @@ void add_mappings(const std::string& folder) {
   for (;;) pause();
 }
 
+/// On top of 0, 1, 2 and the one that tells when all is there.
+void open_descriptors(const std::string& folder, int descriptors) {
+  for (int have = 4; have + 1 < descriptors;) have += open_next(folder, have);
+}
+
 [[noreturn]] void live(const std::string& folder, int descriptors, int threads, int ready) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)prctl(PR_SET_NAME, "bench");
   const int told = dup(ready);
   close(ready);
   add_mappings(folder);
-  for (int have = 4; have + 1 < descriptors;) have += open_next(folder, have);  // 0, 1, 2 and the one above
+  open_descriptors(folder, descriptors);
   for (int i = 1; i < threads; ++i) std::thread(wait_for_end).detach();
   if (write(told, "r", 1) != 1) fail("write");
   wait_for_end();
@@ -116,14 +123,15 @@ void add_mappings(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) {
-    std::fprintf(stderr, "usage: bench_population FOLDER PROCESSES DESCRIPTORS [THREADS]\n");
+  if (argc != 6) {
+    std::fprintf(stderr, "usage: bench_population FOLDER PROCESSES DESCRIPTORS THREADS own|inherited\n");
     return 2;
   }
   const std::string folder = argv[1];
   const int processes = std::atoi(argv[2]);
   const int descriptors = std::atoi(argv[3]);
-  const int threads = argc > 4 ? std::atoi(argv[4]) : 1;
+  const int threads = std::atoi(argv[4]);
+  const bool inherited = std::string(argv[5]) == "inherited";
   rlimit most{};
   if (getrlimit(RLIMIT_NOFILE, &most) != 0) fail("getrlimit");
   most.rlim_cur = most.rlim_max;
@@ -135,12 +143,13 @@ int main(int argc, char** argv) {
   }
   int ready[2];
   if (pipe2(ready, O_CLOEXEC) != 0) fail("pipe");
+  if (inherited) open_descriptors(folder, descriptors);
   for (int i = 0; i < processes; ++i) {
     const pid_t child = fork();
     if (child < 0) fail("fork");
     if (child > 0) continue;
     close(ready[0]);
-    live(folder, descriptors, threads, ready[1]);
+    live(folder, inherited ? 0 : descriptors, threads, ready[1]);
   }
   close(ready[1]);
   char byte = 0;
