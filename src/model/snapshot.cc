@@ -3,22 +3,15 @@
 
 #include <algorithm>
 
+#include "model/find_by_pid.h"
 #include "model/holder.h"
 #include "model/plan.h"
 
 namespace vacate {
 
-const Process* Snapshot::find(pid_t pid) const noexcept {
-  const auto at = std::lower_bound(processes.begin(), processes.end(), pid,
-                                   [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
-  return at != processes.end() && at->key.pid == pid ? &*at : nullptr;
-}
+const Process* Snapshot::find(pid_t pid) const noexcept { return find_by_pid(processes, pid); }
 
-const Holder* Attribution::find(pid_t pid) const noexcept {
-  const auto at = std::lower_bound(holders.begin(), holders.end(), pid,
-                                   [](const Holder& holder, pid_t wanted) { return holder.key.pid < wanted; });
-  return at != holders.end() && at->key.pid == pid ? &*at : nullptr;
-}
+const Holder* Attribution::find(pid_t pid) const noexcept { return find_by_pid(holders, pid); }
 
 const MpsServer* MpsDaemon::server_of(pid_t client) const noexcept {
   for (const auto& server : servers)

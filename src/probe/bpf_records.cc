@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "model/find_by_pid.h"
 #include "probe/bpf/holders_records.h"
 
 namespace vacate {
@@ -87,10 +88,9 @@ bool BpfRecordStream::feed(std::string_view piece, const Take& take) {
 /// Whoever a walk over /proc would not look into is left out here as well.
 bool BpfFindings::is_looked_into(pid_t pid) {
   if (pid == last_pid_) return last_answer_;
-  const auto at = std::lower_bound(processes_.begin(), processes_.end(), pid,
-                                   [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
+  const auto* process = find_by_pid(processes_, pid);
   last_pid_ = pid;
-  last_answer_ = at != processes_.end() && at->key.pid == pid && !at->kernel_thread && !is_gone(*at);
+  last_answer_ = process != nullptr && !process->kernel_thread && !is_gone(*process);
   return last_answer_;
 }
 

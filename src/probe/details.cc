@@ -4,9 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/text.h"
+#include "model/find_by_pid.h"
 #include "os/system_calls.h"
 
 namespace vacate {
@@ -314,18 +313,13 @@ bool exists_unseen(pid_t pid) {
 }  // namespace
 
 void resolve_named_parents(const ProcDirectory& root, std::vector<Process>& processes) {
-  const auto find = [&](pid_t pid) {
-    const auto at = std::lower_bound(processes.begin(), processes.end(), pid,
-                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
-    return at != processes.end() && at->key.pid == pid ? &*at : nullptr;
-  };
   for (auto& process : processes) {
     const auto number = process.argv.known() ? parse_named_parent(*process.argv) : std::nullopt;
     if (!number || process.pid_namespace == 0) continue;
     const bool own = process.pid_namespace == process.key.pid_namespace;
     const auto search =
         own ? NamespaceSearch{*number, true} : find_in_namespace(root, processes, process.pid_namespace, *number);
-    const Process* parent = find(search.pid);
+    const Process* parent = find_by_pid(processes, search.pid);
     process.named_parent = search.pid != 0 ? search.pid : *number;
     if (parent != nullptr) {
       // A parent is not younger than its child: a younger bearer of the number got it after the parent's death.

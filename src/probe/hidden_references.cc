@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/hidden_references.h"
 
-#include <algorithm>
 #include <map>
 #include <tuple>
+
+#include "model/find_by_pid.h"
 
 namespace vacate {
 
 std::vector<HiddenReference> hidden_references_from(const std::vector<InFlight>& queued,
                                                     const std::vector<RingFile>& rings,
                                                     const std::vector<Process>& processes) {
-  const auto is_there = [&](pid_t pid) {
-    const auto at = std::lower_bound(processes.begin(), processes.end(), pid,
-                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
-    return at != processes.end() && at->key.pid == pid;
-  };
+  const auto is_there = [&](pid_t pid) { return find_by_pid(processes, pid) != nullptr; };
   using Key = std::tuple<pid_t, HiddenKind, int, std::string>;
   std::map<Key, unsigned> counts;
   for (const auto& socket : queued)

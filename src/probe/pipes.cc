@@ -10,6 +10,8 @@
 #include <set>
 #include <tuple>
 
+#include "model/find_by_pid.h"
+
 namespace vacate {
 namespace {
 
@@ -104,11 +106,6 @@ class PipeReader {
   }
 
  private:
-  Process* find(pid_t pid) {
-    const auto at = std::lower_bound(processes_.begin(), processes_.end(), pid,
-                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
-    return at != processes_.end() && at->key.pid == pid ? &*at : nullptr;
-  }
   bool is_candidate(const ChannelEnd& end) const { return end.fd > kLastStandardFd && candidates_.contains(end.pid); }
 
   /// Every end of each pipe and socket pair that a candidate has an end of.
@@ -156,7 +153,7 @@ class PipeReader {
 
   void report(const End& end) {
     if (!end.described || !is_candidate(end.at)) return;
-    Process* process = find(end.at.pid);
+    Process* process = find_by_pid(processes_, end.at.pid);
     if (process == nullptr) return;
     PipeEnd pipe;
     pipe.fd = end.at.fd;

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "model/find_by_pid.h"
+
 namespace vacate {
 namespace {
 
@@ -71,11 +73,7 @@ class Family {
   [[nodiscard]] std::vector<pid_t> snapshot() const { return {members_.begin(), members_.end()}; }
 
  private:
-  [[nodiscard]] const Process* find(pid_t pid) const {
-    const auto at = std::lower_bound(processes_.begin(), processes_.end(), pid,
-                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
-    return at != processes_.end() && at->key.pid == pid ? &*at : nullptr;
-  }
+  [[nodiscard]] const Process* find(pid_t pid) const { return find_by_pid(processes_, pid); }
 
   const std::vector<Process>& processes_;
   Index children_, groups_, sessions_;

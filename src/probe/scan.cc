@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "gpu/device_nodes.h"
+#include "model/find_by_pid.h"
 #include "model/origin.h"
 #include "os/host.h"
 #include "os/proc_parse.h"
@@ -122,12 +123,7 @@ class Scanner {
   Scan scan_;
 };
 
-Process* Scanner::find(pid_t pid) {
-  auto& all = processes();
-  const auto at =
-      std::lower_bound(all.begin(), all.end(), pid, [](const Process& p, pid_t wanted) { return p.key.pid < wanted; });
-  return at != all.end() && at->key.pid == pid ? &*at : nullptr;
-}
+Process* Scanner::find(pid_t pid) { return find_by_pid(processes(), pid); }
 
 void Scanner::look() {
   walker_.emplace(root_, nodes_, scan_.snapshot.host.pid_namespace);

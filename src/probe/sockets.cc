@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "model/find_by_pid.h"
+
 namespace vacate {
 namespace {
 
@@ -93,9 +95,8 @@ std::vector<pid_t> read_listeners(const ProcDirectory& root, const ChannelList& 
   std::vector<pid_t> unread;
   for (const auto& end : channels) {
     if (!end.is_socket) continue;
-    const auto process = std::lower_bound(processes.begin(), processes.end(), end.pid,
-                                          [](const Process& p, pid_t wanted) { return p.key.pid < wanted; });
-    if (process == processes.end() || process->key.pid != end.pid || !process->detailed || process->listens) continue;
+    auto* process = find_by_pid(processes, end.pid);
+    if (process == nullptr || !process->detailed || process->listens) continue;
     const auto [known, added] = of_process.try_emplace(end.pid, nullptr);
     if (added) {
       const auto inode = net_namespace_of(root, end);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "model/find_by_pid.h"
+
 namespace vacate {
 namespace {
 
@@ -125,9 +127,7 @@ void BlindSpots::add_unknown_clients() {
 
 void BlindSpots::add_in_flight(const InFlightScan& scan, const std::vector<Process>& processes) {
   for (const auto& queued : scan.queued) {
-    const auto at = std::lower_bound(processes.begin(), processes.end(), queued.pid,
-                                     [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
-    if (at == processes.end() || at->key.pid != queued.pid) continue;
+    if (find_by_pid(processes, queued.pid) == nullptr) continue;
     spots_.push_back({"descriptors-in-flight",
                       fmt::format("process {} has {} descriptor{} queued on its socket {}, received by nobody",
                                   queued.pid, queued.count, queued.count == 1 ? "" : "s", queued.fd)});

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <utility>
 
+#include "model/find_by_pid.h"
 #include "os/workers.h"
 #include "probe/descriptor_walk.h"
 
@@ -138,8 +139,7 @@ Result<void> Walker::list_processes() {
 
 void Walker::add_process(pid_t pid) {
   auto& processes = walk_.processes;
-  const auto at = std::lower_bound(processes.begin(), processes.end(), pid,
-                                   [](const Process& process, pid_t wanted) { return process.key.pid < wanted; });
+  const auto at = place_of_pid(processes, pid);
   if (at != processes.end() && at->key.pid == pid) return;
   auto process = read_process(pid, walk_);
   if (!process) return;
