@@ -171,17 +171,20 @@ void Expendable::abandon() noexcept {
   }
 }
 
+bool send_all(int channel, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 bool send_frame(int channel, std::string_view payload) {
   FrameWriter frame;
   frame.text(payload);
-  std::string_view rest = frame.bytes();
-  while (!rest.empty()) {
-    const ssize_t n = send(channel, rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
+  return send_all(channel, frame.bytes());
 }
 
 }  // namespace vacate

@@ -56,6 +56,8 @@ class Expendable {
   UniqueFd channel_;
 };
 
+/// In the child: sends `bytes` as they are. False: nobody listens any more.
+[[nodiscard]] bool send_all(int channel, std::string_view bytes);
 /// In the child: sends `payload` as one frame. False: nobody listens any more.
 [[nodiscard]] bool send_frame(int channel, std::string_view payload);
 

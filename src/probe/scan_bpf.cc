@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/scan_bpf.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,16 +117,6 @@ Result<void> read_to_end(int iterator, const Take& take) {
     if (!take(std::string_view(piece.data(), static_cast<std::size_t>(n))))
       return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
   }
-}
-
-bool send_all(int channel, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 /// In the child: the walk over mappings waits for a lock of each process, which a stuck one never gives back.
