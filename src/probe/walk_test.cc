@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "base/deadline.h"
+#include "os/system_calls.h"
 
 namespace vacate {
 namespace {
@@ -51,7 +52,8 @@ class Resident {
   Resident& operator=(Resident&&) = delete;
   ~Resident() {
     if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
+    const UniqueFd pidfd(open_pidfd(pid_));
+    if (pidfd) (void)signal_pidfd(pidfd.get(), SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
   [[nodiscard]] pid_t pid() const { return pid_; }
