@@ -54,7 +54,8 @@ int diagnose(const DoctorOptions& options) {
   const auto policy = load_policy(std::nullopt);
   DoctorReport report{std::string(kVersion), read_machine_facts(), std::move(look->scan.snapshot)};
   report.scan = look->scan.use;
-  if (const auto works = check_bpf_scan(); !works) report.bpf_refused = works.error().message;
+  const auto works = report.scan.used == ScanMethod::bpf ? Result<void>() : check_bpf_scan();  // used: it can be had
+  if (!works) report.bpf_refused = works.error().message;
   if (policy) report.policy_rules = policy->rules.size();
   if (!policy) report.policy_error = policy.error().message;
   const std::string text = options.format == OutputFormat::json ? render_doctor_json(report)
