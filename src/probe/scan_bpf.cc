@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/scan_bpf.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,10 +63,19 @@ Result<void> check_file_systems(const std::vector<std::uint64_t>& devices) {
   return {};
 }
 
-template <std::size_t N>
-bool put(unsigned (&to)[N], const std::vector<std::uint32_t>& values) noexcept {
-  if (values.size() > N) return false;
-  std::copy(values.begin(), values.end(), to);
+bool put_devices(vacate_filter& filter, const std::vector<std::uint64_t>& devices) {
+  if (devices.size() > VACATE_MOST_DEVICES) return false;
+  std::fill(std::begin(filter.devices), std::end(filter.devices), VACATE_NO_DEVICE);
+  std::transform(devices.begin(), devices.end(), std::begin(filter.devices), kernel_device);
+  return true;
+}
+
+bool put_majors(vacate_filter& filter, const std::vector<std::uint32_t>& majors) {
+  static constexpr unsigned kBits = 64;
+  for (const auto number : majors) {
+    if (number >= VACATE_MAJORS) return false;
+    filter.majors[number / kBits] |= 1ULL << number % kBits;
+  }
   return true;
 }
 
@@ -79,22 +89,21 @@ Result<vacate_filter> filter_for(const DeviceNodes& nodes, const KernelFiles& fi
   if (!files.known) return Error{ErrorCode::unsupported, "no pipe or event could be made to tell others by"};
   const auto node_devices = nodes.file_systems();
   if (const auto plain = check_file_systems(node_devices); !plain) return plain.error();
-  std::vector<std::uint32_t> devices;
-  for (const auto device : watched.empty() ? node_devices : watched) devices.push_back(kernel_device(device));
-  if (!put(filter.devices, devices) || !put(filter.majors, nodes.majors()))
-    return Error{ErrorCode::unsupported, "more kinds of nodes or file systems than the programs have room for"};
+  if (!put_devices(filter, watched.empty() ? node_devices : watched) || !put_majors(filter, nodes.majors()))
+    return Error{ErrorCode::unsupported, "more file systems of nodes than the programs have room for"};
   return filter;
 }
 
 struct Iterators {
   UniqueFd files, mappings;
+  SharedReport report;
 };
 
 Result<Iterators> load(const vacate_filter& filter) {
 #if VACATE_HAS_BPF
-  vacate_iterators raw{-1, -1};
+  vacate_iterators raw{-1, -1, nullptr};
   const int status = vacate_load_holders(&filter, &raw);
-  if (status == 0) return Iterators{UniqueFd(raw.files), UniqueFd(raw.mappings)};
+  if (status == 0) return Iterators{UniqueFd(raw.files), UniqueFd(raw.mappings), SharedReport(raw.report)};
   auto error = system_error("the kernel takes no BPF programs", -status);
   if (error.code != ErrorCode::denied) error.code = ErrorCode::unsupported;
   return error;
@@ -111,11 +120,41 @@ Result<void> read_to_end(int iterator, const Take& take) {
   for (;;) {
     const ssize_t n = read(iterator, piece.data(), piece.size());
     if (n == 0) return {};
-    // EAGAIN: it passed a million files without anything to report, and goes on from there.
+    // EAGAIN: it passed a million mappings without anything to report, and goes on from there.
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return system_error("a BPF program's report");
     if (!take(std::string_view(piece.data(), static_cast<std::size_t>(n))))
       return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
+  }
+}
+
+/// Takes what the program has put into the report, which empties it.
+template <class Take>
+Result<void> take_report(vacate_report& report, const Take& take) {
+  if (report.is_torn != 0) return Error{ErrorCode::unsupported, "a process exchanged its descriptor table meanwhile"};
+  if (report.used > VACATE_REPORT_SIZE || !take(std::string_view(report.bytes, report.used)))
+    return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
+  report.used = 0;
+  return {};
+}
+
+/// Reads an iterator that gives no bytes of its own to its end, and hands over what its program reports beside it.
+template <class Take>
+Result<void> read_beside(int iterator, vacate_report& report, const Take& take) {
+  // Where there is nothing to report it calls for another round only after tens of thousands of descriptors, or when a
+  // table was exchanged while it was looked through. Who does that all the time does not keep vacate.
+  static constexpr unsigned kMostEmptyRounds = 1000;
+  unsigned empty_rounds = 0;
+  for (;;) {
+    char none = 0;
+    const ssize_t n = read(iterator, &none, sizeof none);
+    if (n > 0) return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return system_error("a BPF program's report");
+    empty_rounds = report.used == 0 ? empty_rounds + 1 : 0;
+    if (const auto taken = take_report(report, take); !taken) return taken;
+    if (n == 0) return {};
+    if (empty_rounds > kMostEmptyRounds)
+      return Error{ErrorCode::unsupported, "a process exchanges its descriptor table all the time"};
   }
 }
 
@@ -128,6 +167,8 @@ int forward_mappings(int channel, int iterator) {
 bool share_table(pid_t a, pid_t b) { return compare_tables(a, b) == 0; }
 
 }  // namespace
+
+void UnmapReport::operator()(vacate_report* report) const noexcept { munmap(report, sizeof *report); }
 
 Result<void> check_bpf_scan() {
   if (const auto here = check_self(); !here) return here.error();
@@ -145,7 +186,7 @@ Result<BpfScan> BpfScan::start(Walker& walker, const DeviceNodes& nodes, const s
   if (!loaded) return loaded.error();
   auto child = Expendable::start_with("vacate-maps", loaded->mappings.get(), forward_mappings);
   if (!child) return child.error();
-  return BpfScan(walker, nodes, watched, std::move(loaded->files), *std::move(child));
+  return BpfScan(walker, nodes, watched, std::move(loaded->files), std::move(loaded->report), *std::move(child));
 }
 
 Result<void> BpfScan::walk_descriptors() {
@@ -153,7 +194,8 @@ Result<void> BpfScan::walk_descriptors() {
   BpfFindings found(walk.processes, nodes_, !watched_.empty(), share_table);
   BpfRecordStream stream;
   const auto take = [&](const BpfRecord& record) { found.take_descriptor(record); };
-  const auto whole = read_to_end(files_.get(), [&](std::string_view piece) { return stream.feed(piece, take); });
+  const auto whole =
+      read_beside(files_.get(), *report_, [&](std::string_view piece) { return stream.feed(piece, take); });
   if (!whole) return whole.error();
   if (!stream.at_boundary()) return Error{ErrorCode::unsupported, "a BPF program's report ends too soon"};
   found.sort();

@@ -4,13 +4,22 @@
 // and what a process is stay matters of /proc. Addresses of the kernel end here.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "os/expendable.h"
 #include "probe/mappings.h"
 #include "probe/walk.h"
 
+struct vacate_report;
+
 namespace vacate {
+
+/// What the program that looks at descriptors shares with its reader.
+struct UnmapReport {
+  void operator()(vacate_report* report) const noexcept;
+};
+using SharedReport = std::unique_ptr<vacate_report, UnmapReport>;
 
 /// Can the programs be loaded here? denied: not by this process; unsupported: not on this machine, or not in this
 /// build.
@@ -30,13 +39,19 @@ class BpfScan {
 
  private:
   BpfScan(Walker& walker, const DeviceNodes& nodes, const std::vector<std::uint64_t>& watched, UniqueFd files,
-          Expendable mappings)
-      : walker_(walker), nodes_(nodes), watched_(watched), files_(std::move(files)), mappings_(std::move(mappings)) {}
+          SharedReport report, Expendable mappings)
+      : walker_(walker),
+        nodes_(nodes),
+        watched_(watched),
+        files_(std::move(files)),
+        report_(std::move(report)),
+        mappings_(std::move(mappings)) {}
 
   Walker& walker_;
   const DeviceNodes& nodes_;
   const std::vector<std::uint64_t>& watched_;
   UniqueFd files_;
+  SharedReport report_;
   Expendable mappings_;
 };
 

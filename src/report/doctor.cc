@@ -165,7 +165,7 @@ Check scan(const DoctorReport& report) {
   return {"scan", Health::limited,
           report.scan.why == report.bpf_refused ? used : fmt::format("{}; BPF: {}", used, report.bpf_refused),
           "the same is seen, but on a machine with many processes it takes longer",
-          "root in the first user namespace, Linux 5.17 or newer with BTF, and a build that had clang and bpftool"};
+          "root in the first user namespace, Linux 6.2 or newer with BTF, and a build that had clang and bpftool"};
 }
 
 Check services(const Snapshot& snapshot) {

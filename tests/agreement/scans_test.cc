@@ -10,12 +10,14 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <set>
@@ -246,6 +248,79 @@ TEST(Scans, FindTheSameFilesOfAWatchedFileSystem) {
   EXPECT_EQ(bpf.used, ScanMethod::bpf);
   EXPECT_EQ(bpf.rows, procfs.rows);
   EXPECT_GE(procfs.rows.size(), 3U);
+}
+
+/// Of open files, to the highest; that.
+int raise_limit() {
+  rlimit limit{};
+  (void)getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_max, 1000000));
+}
+
+/// So many ends that what is to be reported of one table is more than a report has room for.
+void open_many_ends() {
+  static constexpr int kMany = 12000;
+  raise_limit();
+  int ends[2];
+  (void)!pipe(ends);
+  for (int n = 0; n < kMany; ++n) (void)dup(ends[n % 2]);
+}
+
+TEST(Scans, FindTheSameInTablesThatAreLargeOrMostlyEmpty) {
+  SKIP_WITHOUT_BPF();
+  Crowd crowd;
+  crowd.add([](const auto&) {
+    open_many_ends();
+    open_node();
+  });
+  crowd.add([](const auto& ready) {  // a thread's own table has longer records
+    std::thread([&] {
+      (void)unshare(CLONE_FILES);
+      open_many_ends();
+      open_node();
+      ready();
+      for (;;) (void)pause();
+    }).join();
+  });
+  crowd.add([](const auto&) {
+    const int last = raise_limit() - 1;
+    (void)fcntl(open("/dev/zero", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, last);
+  });
+  const auto procfs = look(ScanMethod::procfs, crowd.pids());
+  const auto bpf = look(ScanMethod::bpf, crowd.pids());
+  EXPECT_EQ(bpf.used, ScanMethod::bpf);
+  EXPECT_TRUE(bpf.rows == procfs.rows) << bpf.rows.size() << " and " << procfs.rows.size();
+  EXPECT_GT(procfs.rows.size(), 24000U) << "is the hard limit of open files too low?";
+}
+
+/// Its main thread lets another have its table and goes on with a copy, again and again.
+TEST(Scans, FindAHolderThatExchangesItsTableAllTheTime) {
+  SKIP_WITHOUT_BPF();
+  static constexpr int kKept = 700;
+  Crowd crowd;
+  const pid_t holder = crowd.add([](const auto& ready) {
+    for (int n = 0; n < kKept; ++n) (void)open("/dev/full", O_WRONLY | O_CLOEXEC);
+    (void)dup2(open("/dev/zero", O_RDWR | O_CLOEXEC), kKept + 1);
+    ready();
+    for (;;) {
+      std::thread other([] { (void)sched_yield(); });
+      (void)unshare(CLONE_FILES);
+      other.join();
+    }
+  });
+  const auto is_found = [&](const Seen& seen) {
+    const auto start = fmt::format("hit {} {} {} ", holder, holder, kKept + 1);
+    return std::any_of(seen.rows.begin(), seen.rows.end(), [&](const auto& row) { return row.starts_with(start); });
+  };
+  int by_bpf = 0;
+  for (int round = 0; round < 100; ++round) {
+    const auto seen = look(ScanMethod::bpf, crowd.pids());
+    EXPECT_TRUE(is_found(seen)) << "round " << round << (seen.used == ScanMethod::bpf ? ", by BPF" : ", by /proc");
+    by_bpf += seen.used == ScanMethod::bpf ? 1 : 0;
+  }
+  EXPECT_GT(by_bpf, 0) << "not one look by BPF came to its end";
 }
 
 /// Others that are never the same for two scans.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel's own walk over descriptors and mappings costs, beside vacate's scan by BPF on the same machine at
-// the same time: the same programs, told to report nothing, read to their end. Prints one JSON object, medians in
-// milliseconds; loading the programs is counted apart. Exits 1 where BPF cannot be used here, and says why.
+// What the kernel's own iterators over descriptors and mappings cost, with programs that do nothing (bare.bpf.c),
+// beside vacate's scan by BPF on the same machine at the same time. Prints one JSON object, medians in milliseconds;
+// loading the programs is counted apart. Exits 1 where BPF cannot be used here, and says why.
 //
 // usage: bench_bare_iterators [RUNS]
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "probe/bpf/holders_loader.h"
+#include "bare_loader.h"
 #include "probe/scan_bpf.h"
 
 namespace {
@@ -57,11 +57,9 @@ struct Times {
 };
 
 bool run_bare(Times& times) {
-  vacate_filter filter{};
-  filter.nothing = 1;
-  vacate_iterators iterators{-1, -1};
+  bare_iterators iterators{-1, -1};
   const auto start = Clock::now();
-  if (const int status = vacate_load_holders(&filter, &iterators); status != 0) return false;
+  if (load_bare(&iterators) != 0) return false;
   times.load.push_back(milliseconds_since(start));
   const double cpu = cpu_milliseconds();
   const auto files = Clock::now();

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Runs in the kernel: once for each open file of each table, once for each mapping. Reports what may be of interest and
-// lets go of all else. Changes nothing: it can read and write its report, no more.
+// Runs in the kernel: once for each thread, to look through its descriptor table, and once for each mapping. Reports
+// what may be of interest and lets go of all else. Changes nothing: it can read and write its report, no more.
 //
-// Licensed under the GPL as well, for the kernel hands bpf_seq_write to nothing else. Declares the few members that it
-// reads itself; the kernel fills in their places when the programs are loaded. For each pointer that plain C follows from
-// one that the kernel vouches for, the verifier searches all its types by name several times (10 ms of 13 for the plain
-// form of this). So plain C follows those that are needed for every file, and bpf_probe_read_kernel those of the few that
-// are reported.
+// The kernel has an iterator over open files too (task_file), but it takes a reference to each and gives it back, and
+// reads one after the other. Here tables are read without a lock or a reference, many files at a time, which takes a
+// third to a quarter of that. Why that is sound: a program runs inside a read-side section of RCU, so a file found in a
+// table stays memory of a file until the program returns; a read through a pointer that is not vouched for fails
+// without harm; and nothing is reported but what was still so after it had been read (read_slots_again, and at the end
+// of report_files).
+//
+// Licensed under the GPL as well, for the kernel lets no other program call bpf_seq_write and bpf_probe_read_kernel.
+// Declares the few members that it reads itself; the kernel fills in their places when the programs are loaded. What
+// takes the kernel longest there is to follow each way through a program and each state that a local variable can be
+// in: so there are few branches, and what changes from one step of a loop to the next is kept in `place`, whose content
+// it does not follow.
 #include "probe/bpf/holders_records.h"
 
 #define SECTION(name) __attribute__((section(name), used))
@@ -18,9 +25,17 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-static long (*bpf_seq_write)(void *seq, const void *data, u32 size) = (void *)127;
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static long (*bpf_seq_write)(void *seq, const void *data, u32 size) = (void *)127;
+static long (*bpf_loop)(u32 times, void *step, void *context, u64 flags) = (void *)181;
+
+/// Makes a pointer of any number: plain C can follow it then. A read where nothing is gives 0.
+extern void *bpf_rdonly_cast(const void *pointer, u32 type) SECTION(".ksyms");
+enum { OF_THE_KERNEL = 1 };  // BPF_TYPE_ID_TARGET
+#define AS(type, number) \
+  ((type *)bpf_rdonly_cast((const void *)(number), __builtin_btf_type_id(*(type *)0, OF_THE_KERNEL)))
 
 struct pid_namespace;
 struct upid {
@@ -31,15 +46,20 @@ struct pid {
   u32 level;
   struct upid numbers[1];
 } RELOCATED;
-struct signal_struct {
-  struct pid *pids[4];
+struct file;
+struct fdtable {
+  u32 max_fds;
+  struct file **fd;
+} RELOCATED;
+struct files_struct {
+  struct fdtable *fdt;
 } RELOCATED;
 struct task_struct {
   int pid, tgid;
   u64 start_time;
+  struct task_struct *group_leader;
   struct pid *thread_pid;
-  struct signal_struct *signal;
-  void *files;
+  struct files_struct *files;
 } RELOCATED;
 struct super_block {
   u32 s_dev;
@@ -63,11 +83,9 @@ struct vm_area_struct {
 struct bpf_iter_meta {
   void *seq;
 };
-struct file_context {
+struct task_context {
   struct bpf_iter_meta *meta;
   struct task_struct *task;
-  u32 fd, unused;
-  struct file *file;
 };
 struct mapping_context {
   struct bpf_iter_meta *meta;
@@ -76,15 +94,28 @@ struct mapping_context {
 };
 
 enum { TYPE = 0170000, SOCKET = 0140000, CHARACTER = 0020000, FIFO = 0010000 };
-enum { MINOR_BITS = 20, GROUP = 1 };  // PIDTYPE_TGID
+enum { MINOR_BITS = 20 };
 enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
-
-const volatile struct vacate_filter filter = {};
-/// One for each program: both are read at the same time.
-struct vacate_task_memory of_files = {}, of_mappings = {};
+enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
+enum { BATCHES_IN_ONE_CALL = 4096 };          // some milliseconds, in which this processor does nothing else
 
 #define READ(to, object, member) \
   bpf_probe_read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(object)->member))
+
+const volatile struct vacate_filter filter = {};
+
+struct {
+  int (*type)[OF_ARRAY];
+  int (*max_entries)[1];
+  int (*map_flags)[CAN_BE_MAPPED];
+  u32 *key;
+  struct vacate_report *value;
+} reports SECTION(".maps");
+
+/// One for each program: both are read at the same time. Whom they are at is told in numbers of the reader's own pid
+/// namespace; the walk shows the processes of that one only.
+struct vacate_owner of_files = {}, of_mappings = {};
+struct vacate_place place = {};
 
 INLINE int number_at(struct pid *pid, u32 level) {
   const char *first = (const char *)__builtin_preserve_access_index(&pid->numbers[0].nr);
@@ -93,95 +124,200 @@ INLINE int number_at(struct pid *pid, u32 level) {
   return number;
 }
 
-/// Numbers as the reader's own pid namespace has them. The walk shows the processes of that one only.
-INLINE void remember(struct task_struct *task, struct vacate_task_memory *memory) {
-  if (memory->task == (u64)task && memory->global_tid == task->pid && memory->started == task->start_time) return;
-  struct task_struct *reader = (struct task_struct *)bpf_get_current_task();
+INLINE u32 is_at(const struct vacate_owner *owner, struct task_struct *task) {
+  return owner->task == (u64)task && owner->global_tid == task->pid && owner->started == task->start_time;
+}
+
+INLINE void remember(struct task_struct *task, struct vacate_owner *owner) {
+  struct task_struct *reader = (struct task_struct *)bpf_get_current_task(), *leader = NULL;
   struct pid *pid = NULL;
-  struct signal_struct *signal = NULL;
   u32 level = 0;
   READ(pid, reader, thread_pid);
   READ(level, pid, level);
   READ(pid, task, thread_pid);
-  memory->tid = number_at(pid, level);
-  READ(signal, task, signal);
+  owner->tid = number_at(pid, level);
   pid = NULL;
-  READ(pid, signal, pids[GROUP]);
-  memory->pid = number_at(pid, level);
-  memory->task = (u64)task;
-  memory->global_tid = task->pid;
-  memory->started = task->start_time;
+  READ(leader, task, group_leader);
+  READ(pid, leader, thread_pid);
+  owner->pid = number_at(pid, level);
+  owner->task = (u64)task;
+  owner->global_tid = task->pid;
+  owner->started = task->start_time;
 }
 
-INLINE u32 is_among_devices(u32 device) {
-  for (int i = 0; i < VACATE_MOST_DEVICES; ++i) {
-    if (filter.devices[i] == 0) return 0;
-    if (filter.devices[i] == device) return 1;
-  }
-  return 0;
+INLINE u64 is_among_devices(u32 device) {
+  u64 is_found = 0;
+  for (u32 i = 0; i < VACATE_MOST_DEVICES; ++i) is_found |= ((u64)(device ^ filter.devices[i]) - 1) >> 63;
+  return is_found;
 }
 
 INLINE u32 is_among_majors(u32 number) {
-  for (int i = 0; i < VACATE_MOST_MAJORS; ++i) {
-    if (filter.majors[i] == 0) return 0;
-    if (filter.majors[i] == number >> MINOR_BITS) return 1;
+  u32 major = number >> MINOR_BITS;
+  return filter.majors[major / 64] >> major % 64 & 1;
+}
+
+INLINE u32 kind_of(const struct vacate_copy *copy) {
+  if (filter.devices_only) return is_among_devices(copy->device) ? VACATE_FILE : VACATE_NONE;
+  if (copy->type == SOCKET) return VACATE_SOCKET;
+  if (copy->type == CHARACTER) return is_among_majors(copy->number) ? VACATE_CHARACTER : VACATE_NONE;
+  if (copy->type == FIFO) return copy->device == filter.pipe_device ? VACATE_PIPE : VACATE_NONE;
+  if (copy->device >> MINOR_BITS != 0) return VACATE_NONE;  // on a disk
+  if (copy->device == filter.anonymous_device)
+    return copy->inode != filter.anonymous_inode ? VACATE_ANONYMOUS : VACATE_NONE;
+  if (is_among_devices(copy->device)) return VACATE_FILE;
+  return AS(struct super_block, copy->file_system)->s_magic == DMA_BUF_MAGIC ? VACATE_BUFFER : VACATE_NONE;
+}
+
+INLINE struct vacate_report *report_of_files(void) {
+  const u32 only = 0;
+  return bpf_map_lookup_elem(&reports, &only);
+}
+
+/// No read that comes after it is done before one that comes before it, on any processor.
+INLINE void order_reads(void) { (void)__sync_lock_test_and_set(&place.barrier, 1); }
+
+/// Reads what is to be known of each file of a batch. Without a branch and one member after the other: so the processor
+/// waits for the memory of many files at once, and waiting is most of what a walk costs.
+INLINE void copy_files(void) {
+  for (u32 i = 0; i < VACATE_BATCH; ++i) {
+    const struct file *file = AS(struct file, place.files[i]);
+    place.copies[i].mode = file->f_mode;
+    place.copies[i].inode = (u64)file->f_inode;
   }
-  return 0;
+  for (u32 i = 0; i < VACATE_BATCH; ++i) {
+    const struct inode *inode = AS(struct inode, place.copies[i].inode);
+    place.copies[i].type = inode->i_mode & TYPE;
+    place.copies[i].number = inode->i_rdev;
+    place.copies[i].inode = inode->i_ino;
+    place.copies[i].file_system = (u64)inode->i_sb;
+  }
+  for (u32 i = 0; i < VACATE_BATCH; ++i)
+    place.copies[i].device = AS(struct super_block, place.copies[i].file_system)->s_dev;
 }
 
-INLINE u32 kind_of(struct inode *inode, struct super_block *file_system, u32 type) {
-  if (filter.devices_only) return is_among_devices(file_system->s_dev) ? VACATE_FILE : VACATE_NONE;
-  if (type == SOCKET) return VACATE_SOCKET;
-  if (type == CHARACTER) return is_among_majors(inode->i_rdev) ? VACATE_CHARACTER : VACATE_NONE;
-  u32 device = file_system->s_dev;
-  if (type == FIFO) return device == filter.pipe_device ? VACATE_PIPE : VACATE_NONE;
-  if (device >> MINOR_BITS != 0) return VACATE_NONE;  // on a disk
-  if (device == filter.anonymous_device)
-    return inode->i_ino != filter.anonymous_inode ? VACATE_ANONYMOUS : VACATE_NONE;
-  if (is_among_devices(device)) return VACATE_FILE;
-  return file_system->s_magic == DMA_BUF_MAGIC ? VACATE_BUFFER : VACATE_NONE;
+/// After files were read: which of them are still what their descriptors are of? Those were so all the time. The slots
+/// may have moved to a larger table, and only the newest is kept up to date.
+INLINE void read_slots_again(void) {
+  struct files_struct *files = (struct files_struct *)place.table;
+  struct fdtable *newest = NULL;
+  u64 *slots = NULL;
+  order_reads();
+  READ(newest, files, fdt);
+  READ(slots, newest, fd);
+  bpf_probe_read_kernel(place.files_now, sizeof(place.files_now), slots + place.fd);  // all 0 if it cannot be read
 }
 
-SECTION("iter/task_file")
-int report_files(struct file_context *context) {
-  struct task_struct *task = context->task;
-  struct file *file = context->file;
-  if (task == NULL || file == NULL || filter.nothing) return 0;
-  struct inode *inode = file->f_inode;
-  struct super_block *file_system = inode->i_sb;
-  u32 kind = kind_of(inode, file_system, inode->i_mode & TYPE);
-  if (kind == VACATE_NONE) return 0;
-  remember(task, &of_files);
-  struct vacate_long_record record = {{kind, of_files.pid, of_files.tid, (int)context->fd, inode->i_ino}, 0, 0, 0};
-  if (kind <= VACATE_SOCKET && task->pid == task->tgid) {
-    bpf_seq_write(context->meta->seq, &record.head, sizeof(record.head));
-    return 0;
+INLINE void report_descriptor(const struct vacate_copy *copy, u32 kind, u32 fd) {
+  struct vacate_report *report = report_of_files();
+  struct vacate_long_record record = {{kind, of_files.pid, of_files.tid, (int)fd, copy->inode}, 0, 0, 0};
+  if (report == NULL) return;
+  u32 used = report->used;
+  if (used > VACATE_REPORT_SIZE - sizeof(record)) return;  // look_at_batch has seen to it that there is room
+  if (kind <= VACATE_SOCKET && !place.is_of_thread) {
+    *(struct vacate_short_record *)(report->bytes + used) = record.head;
+    report->used = used + sizeof(record.head);
+    return;
   }
   record.head.kind |= VACATE_LONG;
-  if (file->f_mode & OPENED_AS_PATH) record.head.kind |= VACATE_PATH_ONLY;
-  record.device = file_system->s_dev;
-  record.number = inode->i_rdev;
-  READ(record.table, task, files);
-  bpf_seq_write(context->meta->seq, &record, sizeof(record));
+  if (copy->mode & OPENED_AS_PATH) record.head.kind |= VACATE_PATH_ONLY;
+  record.device = copy->device;
+  record.number = copy->number;
+  record.table = place.table;
+  *(struct vacate_long_record *)(report->bytes + used) = record;
+  report->used = used + sizeof(record);
+}
+
+static long look_at_file(u32 index, void *unused) {
+  (void)unused;
+  u32 i = index % VACATE_BATCH;
+  const struct vacate_copy *copy = &place.copies[i];
+  if (place.files[i] == 0 || place.files_now[i] != place.files[i]) return 0;
+  u32 kind = kind_of(copy);
+  if (kind != VACATE_NONE) report_descriptor(copy, kind, place.fd + i);
   return 0;
+}
+
+/// 1: there is no room to report all of it.
+static long look_at_batch(u32 index, void *unused) {
+  (void)index;
+  (void)unused;
+  const struct vacate_report *report = report_of_files();
+  if (report == NULL || report->used > VACATE_REPORT_SIZE - VACATE_BATCH * sizeof(struct vacate_long_record)) return 1;
+  if (bpf_probe_read_kernel(place.files, sizeof(place.files), (u64 *)place.slots + place.fd) == 0) {
+    copy_files();
+    read_slots_again();
+    bpf_loop(VACATE_BATCH, look_at_file, NULL, 0);
+  }
+  place.fd += VACATE_BATCH;
+  return 0;
+}
+
+/// Looks through the table from `place.fd` on. Whether it came to the end.
+INLINE u32 look_through_table(struct files_struct *files) {
+  struct fdtable *table = NULL;
+  u32 size = 0;
+  READ(table, files, fdt);
+  READ(size, table, max_fds);
+  READ(place.slots, table, fd);
+  u32 batches = size > place.fd ? (size - place.fd) / VACATE_BATCH : 0;
+  bpf_loop(batches < BATCHES_IN_ONE_CALL ? batches : BATCHES_IN_ONE_CALL, look_at_batch, NULL, 0);
+  return place.fd >= size;
+}
+
+/// Its own table, or NULL: it has none, or that of its process.
+INLINE struct files_struct *own_table(struct task_struct *task) {
+  struct files_struct *files = NULL, *of_process = NULL;
+  struct task_struct *leader = NULL;
+  READ(files, task, files);
+  place.is_of_thread = task->pid != task->tgid;
+  if (!place.is_of_thread) return files;
+  READ(leader, task, group_leader);
+  READ(of_process, leader, files);
+  return files != of_process ? files : NULL;
+}
+
+/// 0: done with this thread. 1: to be called for it once more, after what is in the report has been taken.
+SECTION("iter/task")
+int report_files(struct task_context *context) {
+  struct task_struct *task = context->task;
+  struct vacate_report *report = report_of_files();
+  if (task == NULL || report == NULL) return 0;
+  struct files_struct *files = own_table(task), *files_now = NULL;
+  if (files == NULL) return 0;
+  u32 used = report->used;
+  if (is_at(&of_files, task) && place.table != 0) {
+    if (place.table != (u64)files) report->is_torn = 1;  // some of another table has been reported already
+  } else {
+    remember(task, &of_files);
+    place.fd = 0;
+  }
+  place.table = (u64)files;
+  u32 is_whole = look_through_table(files);
+  order_reads();
+  READ(files_now, task, files);
+  if (files_now == files && !is_whole) return 1;
+  place.table = 0;
+  if (files_now == files) return 0;
+  report->used = used;  // the table may have been another's meanwhile
+  return files_now != NULL;
 }
 
 SECTION("iter/task_vma")
 int report_mappings(struct mapping_context *context) {
   struct task_struct *task = context->task;
   struct vm_area_struct *mapping = context->mapping;
-  if (task == NULL || mapping == NULL || filter.nothing) return 0;
+  if (task == NULL || mapping == NULL) return 0;
   struct file *file = mapping->vm_file;
   if (file == NULL) return 0;
   struct inode *inode = file->f_inode;
   struct super_block *file_system = inode->i_sb;
-  u32 kind = kind_of(inode, file_system, inode->i_mode & TYPE);
+  const struct vacate_copy copy = {(u64)file_system, inode->i_ino,         file_system->s_dev,
+                                   inode->i_rdev,    inode->i_mode & TYPE, 0};
+  u32 kind = kind_of(&copy);
   if (kind < VACATE_CHARACTER || kind == VACATE_ANONYMOUS) return 0;
-  remember(task, &of_mappings);
-  struct vacate_long_record record = {{kind | VACATE_LONG, of_mappings.pid, of_mappings.tid, 0, inode->i_ino},
-                                      file_system->s_dev,
-                                      inode->i_rdev,
-                                      0};
+  if (!is_at(&of_mappings, task)) remember(task, &of_mappings);
+  struct vacate_long_record record = {
+      {kind | VACATE_LONG, of_mappings.pid, of_mappings.tid, 0, copy.inode}, copy.device, copy.number, 0};
   bpf_seq_write(context->meta->seq, &record, sizeof(record));
   return 0;
 }

@@ -2,36 +2,40 @@
 #include "probe/bpf/holders_loader.h"
 
 #include <errno.h>
-#include <string.h>
+#include <holders.lskel.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <holders.lskel.h>
+#include "probe/bpf/make_iterator.h"
 
-/// An iterator of a loaded program: it keeps the program, nothing else has to stay open.
-static int make_iterator(int program) {
-  const int link = skel_link_create(program, 0, BPF_TRACE_ITER);
-  if (link < 0) return -errno;
-  union bpf_attr attributes;
-  memset(&attributes, 0, sizeof(attributes));
-  attributes.iter_create.link_fd = (unsigned int)link;
-  const int iterator = skel_sys_bpf(BPF_ITER_CREATE, &attributes, sizeof(attributes));
-  const int error = iterator < 0 ? -errno : 0;
-  close(link);
-  return iterator < 0 ? error : iterator;
+static int make_iterators(const struct holders *skeleton, struct vacate_iterators *iterators) {
+  iterators->files = make_iterator(skeleton->progs.report_files.prog_fd);
+  if (iterators->files < 0) return iterators->files;
+  iterators->mappings = make_iterator(skeleton->progs.report_mappings.prog_fd);
+  if (iterators->mappings < 0) return iterators->mappings;
+  void *report =
+      mmap(NULL, sizeof(struct vacate_report), PROT_READ | PROT_WRITE, MAP_SHARED, skeleton->maps.reports.map_fd, 0);
+  if (report == MAP_FAILED) return -errno;
+  iterators->report = report;
+  return 0;
+}
+
+static void unload(const struct vacate_iterators *iterators) {
+  if (iterators->files >= 0) close(iterators->files);
+  if (iterators->mappings >= 0) close(iterators->mappings);
+  if (iterators->report != NULL) munmap(iterators->report, sizeof(struct vacate_report));
 }
 
 int vacate_load_holders(const struct vacate_filter *filter, struct vacate_iterators *iterators) {
+  const struct vacate_iterators none = {-1, -1, NULL};
+  *iterators = none;
   struct holders *skeleton = holders__open();
   if (skeleton == NULL) return -ENOMEM;
   skeleton->rodata->filter = *filter;
   int error = holders__load(skeleton);
-  iterators->files = iterators->mappings = -1;
-  if (error >= 0) iterators->files = make_iterator(skeleton->progs.report_files.prog_fd);
-  if (error >= 0 && iterators->files < 0) error = iterators->files;
-  if (error >= 0) iterators->mappings = make_iterator(skeleton->progs.report_mappings.prog_fd);
-  if (error >= 0 && iterators->mappings < 0) error = iterators->mappings;
+  if (error >= 0) error = make_iterators(skeleton, iterators);
   holders__destroy(skeleton);
   if (error >= 0) return 0;
-  if (iterators->files >= 0) close(iterators->files);
+  unload(iterators);
   return error;
 }

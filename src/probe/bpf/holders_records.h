@@ -3,20 +3,21 @@
 #pragma once
 
 enum {
-  VACATE_MOST_MAJORS = 16,
+  VACATE_MAJORS = 4096,  ///< as many as there can be
   VACATE_MOST_DEVICES = 8,
 };
 
-/// What to look for: set before the programs are loaded, constant from then on. Lists end with 0. Device numbers are as
-/// the kernel packs them: major << 20 | minor.
+#define VACATE_NO_DEVICE 0xffffffffU
+
+/// What to look for: set before the programs are loaded, constant from then on. Device numbers are as the kernel packs
+/// them: major << 20 | minor.
 struct vacate_filter {
-  unsigned int majors[VACATE_MOST_MAJORS];    ///< of character devices
-  unsigned int devices[VACATE_MOST_DEVICES];  ///< file systems: every file of theirs
-  unsigned int pipe_device;                   ///< the kernel's own file system of pipes
-  unsigned int anonymous_device;              ///< that of event descriptors, io_uring and the like
-  unsigned long long anonymous_inode;         ///< the inode that most of those share
-  unsigned int devices_only;                  ///< nothing but the files of `devices`
-  unsigned int nothing;                       ///< report nothing at all: what walking alone costs
+  unsigned long long majors[VACATE_MAJORS / 64];  ///< of character devices, a bit each
+  unsigned int devices[VACATE_MOST_DEVICES];      ///< file systems: every file of theirs; the rest VACATE_NO_DEVICE
+  unsigned int pipe_device;                       ///< the kernel's own file system of pipes
+  unsigned int anonymous_device;                  ///< that of event descriptors, io_uring and the like
+  unsigned long long anonymous_inode;             ///< the inode that most of those share
+  unsigned int devices_only;                      ///< nothing but the files of `devices`
 };
 
 enum vacate_kind {
@@ -48,12 +49,45 @@ struct vacate_long_record {
   unsigned long long table;  ///< where the descriptor table is: equal for threads that share one. Shown to nobody.
 };
 
-/// What a program remembers from one call to the next: whose descriptors it is at.
-struct vacate_task_memory {
+/// What a program remembers from one call to the next: whom it is at.
+struct vacate_owner {
   unsigned long long task;
   unsigned long long started;
   int global_tid;
   int pid;
   int tid;
   int unused;
+};
+
+/// What is to be known of a file.
+struct vacate_copy {
+  unsigned long long file_system;
+  unsigned long long inode;  ///< its number
+  unsigned int device;       ///< of the file system
+  unsigned int number;       ///< of a character device
+  unsigned int type;         ///< as in st_mode
+  unsigned int mode;         ///< f_mode
+};
+
+/// And where in a descriptor table.
+enum { VACATE_BATCH = 16 };  ///< descriptors that are looked at together; tables have a multiple of 64
+struct vacate_place {
+  unsigned long long table;  ///< 0: in none
+  unsigned long long slots;
+  unsigned long long files[VACATE_BATCH];
+  unsigned long long files_now[VACATE_BATCH];
+  struct vacate_copy copies[VACATE_BATCH];
+  unsigned long long barrier;  ///< means nothing
+  unsigned int fd;             ///< the first of the batch
+  unsigned int is_of_thread;
+};
+
+enum { VACATE_REPORT_SIZE = 1 << 18 };
+
+/// The descriptors found, in memory that the program and its reader share. The program writes only while its iterator
+/// is read, so no more than one of them is at it.
+struct vacate_report {
+  unsigned int used;     ///< bytes; set back to 0 by whoever has taken them
+  unsigned int is_torn;  ///< not 0: a process exchanged its table when half of it had been reported
+  char bytes[VACATE_REPORT_SIZE];
 };

@@ -14,26 +14,28 @@ elseif(NOT VACATE_CLANG OR NOT VACATE_BPFTOOL OR NOT VACATE_SKELETON_HEADERS)
 else()
   message(STATUS "BPF programs: built with ${VACATE_CLANG} and ${VACATE_BPFTOOL}")
   enable_language(C)
-  set(bpf_source ${CMAKE_SOURCE_DIR}/src/probe/bpf/holders.bpf.c)
-  set(bpf_folder ${CMAKE_BINARY_DIR}/bpf)
-  set(bpf_object ${bpf_folder}/holders.bpf.o)
-  set(bpf_skeleton ${bpf_folder}/holders.lskel.h)
-  file(MAKE_DIRECTORY ${bpf_folder})
-  # -g: the types that the kernel matches its own with. Its lines end up in the skeleton, so no path of this machine.
-  add_custom_command(
-    OUTPUT ${bpf_object}
-    COMMAND ${VACATE_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -fdebug-compilation-dir=.
-            -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -I${CMAKE_SOURCE_DIR}/src -c ${bpf_source} -o ${bpf_object}
-    DEPENDS ${bpf_source} ${CMAKE_SOURCE_DIR}/src/probe/bpf/holders_records.h
-    VERBATIM)
-  add_custom_command(
-    OUTPUT ${bpf_skeleton}
-    COMMAND ${VACATE_BPFTOOL} gen skeleton -L ${bpf_object} name holders > ${bpf_skeleton}
-    DEPENDS ${bpf_object}
-    VERBATIM)
-  add_library(vacate_bpf STATIC ${CMAKE_SOURCE_DIR}/src/probe/bpf/holders_loader.c ${bpf_skeleton})
+  set(VACATE_BPF_FOLDER ${CMAKE_BINARY_DIR}/bpf)
+  file(MAKE_DIRECTORY ${VACATE_BPF_FOLDER})
+  # NAME.lskel.h from a source. -g: the types that the kernel matches its own with. Its lines end up in the skeleton, so no
+  # path of this machine.
+  function(vacate_add_skeleton name source)
+    set(object ${VACATE_BPF_FOLDER}/${name}.bpf.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${VACATE_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -fdebug-compilation-dir=.
+              -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -I${CMAKE_SOURCE_DIR}/src -c ${source} -o ${object}
+      DEPENDS ${source} ${CMAKE_SOURCE_DIR}/src/probe/bpf/holders_records.h
+      VERBATIM)
+    add_custom_command(
+      OUTPUT ${VACATE_BPF_FOLDER}/${name}.lskel.h
+      COMMAND ${VACATE_BPFTOOL} gen skeleton -L ${object} name ${name} > ${VACATE_BPF_FOLDER}/${name}.lskel.h
+      DEPENDS ${object}
+      VERBATIM)
+  endfunction()
+  vacate_add_skeleton(holders ${CMAKE_SOURCE_DIR}/src/probe/bpf/holders.bpf.c)
+  add_library(vacate_bpf STATIC ${CMAKE_SOURCE_DIR}/src/probe/bpf/holders_loader.c ${VACATE_BPF_FOLDER}/holders.lskel.h)
   target_include_directories(vacate_bpf PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_include_directories(vacate_bpf SYSTEM PRIVATE ${bpf_folder} ${VACATE_SKELETON_HEADERS})
+  target_include_directories(vacate_bpf SYSTEM PRIVATE ${VACATE_BPF_FOLDER} ${VACATE_SKELETON_HEADERS})
   target_compile_options(vacate_bpf PRIVATE -Wall -Wextra -Werror)
   target_link_libraries(vacate_probe PUBLIC vacate_bpf)
   target_compile_definitions(vacate_probe PRIVATE VACATE_HAS_BPF=1)
