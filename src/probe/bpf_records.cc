@@ -22,22 +22,6 @@ std::size_t size_of(std::uint32_t kind) noexcept {
   return (kind & VACATE_LONG) != 0 ? sizeof(vacate_long_record) : sizeof(vacate_short_record);
 }
 
-BpfRecord read_record(const char* bytes, std::uint32_t kind) noexcept {
-  vacate_long_record raw{};
-  std::memcpy(&raw, bytes, size_of(kind));
-  BpfRecord record;
-  record.kind = kind & VACATE_KIND_BITS;
-  record.path_only = (kind & VACATE_PATH_ONLY) != 0;
-  record.pid = raw.head.pid;
-  record.tid = raw.head.tid;
-  record.fd = raw.head.fd;
-  record.inode = raw.head.inode;
-  record.device = user_device(raw.device);
-  record.rdev = user_device(raw.number);
-  record.table = raw.table;
-  return record;
-}
-
 /// The table of the process before those of its threads.
 template <class Hit>
 auto order_of(const Hit& hit) noexcept {
@@ -60,29 +44,25 @@ std::uint32_t kernel_device(std::uint64_t user_device) noexcept {
   return (major(user_device) << kMinorBits) | minor(user_device);
 }
 
-bool BpfRecordStream::feed(std::string_view piece, const Take& take) {
-  const auto cut = [&](std::string_view& bytes) {
-    std::uint32_t kind = 0;
-    while (bytes.size() >= sizeof kind) {
-      std::memcpy(&kind, bytes.data(), sizeof kind);
-      const auto number = kind & VACATE_KIND_BITS;
-      if (number == VACATE_NONE || number > VACATE_BUFFER || (kind & ~kKnownFlags) != 0) return false;
-      if (bytes.size() < size_of(kind)) return true;
-      take(read_record(bytes.data(), kind));
-      bytes.remove_prefix(size_of(kind));
-    }
-    return true;
-  };
-  if (partial_.empty()) {
-    const bool sound = cut(piece);
-    partial_ = piece;
-    return sound;
-  }
-  partial_ += piece;
-  std::string_view bytes = partial_;
-  const bool sound = cut(bytes);
-  partial_ = std::string(bytes);
-  return sound;
+BpfRecordStream::Cut BpfRecordStream::cut_record(std::string_view& bytes, BpfRecord& record) noexcept {
+  std::uint32_t kind = 0;
+  if (bytes.size() < sizeof kind) return Cut::partial;
+  std::memcpy(&kind, bytes.data(), sizeof kind);
+  record.kind = kind & VACATE_KIND_BITS;
+  if (record.kind == VACATE_NONE || record.kind > VACATE_BUFFER || (kind & ~kKnownFlags) != 0) return Cut::malformed;
+  if (bytes.size() < size_of(kind)) return Cut::partial;
+  vacate_long_record raw{};
+  std::memcpy(&raw, bytes.data(), size_of(kind));
+  bytes.remove_prefix(size_of(kind));
+  record.path_only = (kind & VACATE_PATH_ONLY) != 0;
+  record.pid = raw.head.pid;
+  record.tid = raw.head.tid;
+  record.fd = raw.head.fd;
+  record.inode = raw.head.inode;
+  record.device = user_device(raw.device);
+  record.rdev = user_device(raw.number);
+  record.table = raw.table;
+  return Cut::record;
 }
 
 /// Whoever a walk over /proc would not look into is left out here as well.

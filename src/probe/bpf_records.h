@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "probe/mappings.h"
@@ -35,13 +36,28 @@ struct BpfRecord {
 /// Cuts a stream that comes in pieces of any size.
 class BpfRecordStream {
  public:
-  using Take = std::function<void(const BpfRecord&)>;
-  /// False: what came is no record, and nothing more is taken.
-  [[nodiscard]] bool feed(std::string_view piece, const Take& take);
+  /// Hands each record over that is whole. False: what came is no record, and nothing more is taken.
+  template <class Take>
+  [[nodiscard]] bool feed(std::string_view piece, const Take& take) {
+    std::string joined;
+    if (!partial_.empty()) {
+      joined = std::move(partial_) + std::string(piece);
+      piece = joined;
+    }
+    BpfRecord record;
+    Cut cut = Cut::record;
+    while ((cut = cut_record(piece, record)) == Cut::record) take(record);
+    partial_ = piece;
+    return cut != Cut::malformed;
+  }
   /// Every record came whole.
   [[nodiscard]] bool at_boundary() const noexcept { return partial_.empty(); }
 
  private:
+  enum class Cut { record, partial, malformed };
+  /// Takes the first record off `bytes`.
+  static Cut cut_record(std::string_view& bytes, BpfRecord& record) noexcept;
+
   std::string partial_;
 };
 

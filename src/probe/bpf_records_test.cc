@@ -55,7 +55,8 @@ class Findings : public ::testing::Test {
   static bool feed_mappings(BpfFindings& findings, const std::string& bytes) {
     return stream_of(bytes, [&](const BpfRecord& record) { findings.take_mapping(record); });
   }
-  static bool stream_of(const std::string& bytes, const BpfRecordStream::Take& take) {
+  template <class Take>
+  static bool stream_of(const std::string& bytes, const Take& take) {
     BpfRecordStream stream;
     return stream.feed(bytes, take) && stream.at_boundary();
   }

@@ -94,7 +94,7 @@ struct mapping_context {
 };
 
 enum { TYPE = 0170000, SOCKET = 0140000, CHARACTER = 0020000, FIFO = 0010000 };
-enum { MINOR_BITS = 20 };
+enum { MINOR_BITS = 20, TYPE_SHIFT = 12 };
 enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
 enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
 enum { BATCHES_IN_ONE_CALL = 4096 };          // some milliseconds, in which this processor does nothing else
@@ -145,9 +145,12 @@ INLINE void remember(struct task_struct *task, struct vacate_owner *owner) {
   owner->started = task->start_time;
 }
 
-INLINE u64 is_among_devices(u32 device) {
-  u64 is_found = 0;
-  for (u32 i = 0; i < VACATE_MOST_DEVICES; ++i) is_found |= ((u64)(device ^ filter.devices[i]) - 1) >> 63;
+/// 1 or 0 without a branch.
+INLINE u32 is_zero(u32 number) { return ((u64)number - 1) >> 63; }
+
+INLINE u32 is_among_devices(u32 device) {
+  u32 is_found = 0;
+  for (u32 i = 0; i < VACATE_MOST_DEVICES; ++i) is_found |= is_zero(device ^ filter.devices[i]);
   return is_found;
 }
 
@@ -165,7 +168,9 @@ INLINE u32 kind_of(const struct vacate_copy *copy) {
   if (copy->device == filter.anonymous_device)
     return copy->inode != filter.anonymous_inode ? VACATE_ANONYMOUS : VACATE_NONE;
   if (is_among_devices(copy->device)) return VACATE_FILE;
-  return AS(struct super_block, copy->file_system)->s_magic == DMA_BUF_MAGIC ? VACATE_BUFFER : VACATE_NONE;
+  if (AS(struct super_block, copy->file_system)->s_magic == DMA_BUF_MAGIC) return VACATE_BUFFER;
+  place.boring_device = copy->device;  // whichever program finds one: it is one for both
+  return VACATE_NONE;
 }
 
 INLINE struct vacate_report *report_of_files(void) {
@@ -175,6 +180,14 @@ INLINE struct vacate_report *report_of_files(void) {
 
 /// No read that comes after it is done before one that comes before it, on any processor.
 INLINE void order_reads(void) { (void)__sync_lock_test_and_set(&place.barrier, 1); }
+
+/// Whether kind_of has to be asked: no, where the type or the device alone says that it is of no interest. Without a
+/// branch. Bits of types as st_mode has them.
+INLINE u32 is_candidate(const struct vacate_copy *copy) {
+  u32 types = 1U << (SOCKET >> TYPE_SHIFT) | 1U << (CHARACTER >> TYPE_SHIFT) | 1U << (FIFO >> TYPE_SHIFT);
+  u32 is_special = types >> (copy->type >> TYPE_SHIFT) & 1;
+  return is_special | (is_zero(copy->device >> MINOR_BITS) & (1 ^ is_zero(copy->device ^ place.boring_device)));
+}
 
 /// Reads what is to be known of each file of a batch. Without a branch and one member after the other: so the processor
 /// waits for the memory of many files at once, and waiting is most of what a walk costs.
@@ -191,8 +204,13 @@ INLINE void copy_files(void) {
     place.copies[i].inode = inode->i_ino;
     place.copies[i].file_system = (u64)inode->i_sb;
   }
-  for (u32 i = 0; i < VACATE_BATCH; ++i)
+  u32 count = 0;
+  for (u32 i = 0; i < VACATE_BATCH; ++i) {
     place.copies[i].device = AS(struct super_block, place.copies[i].file_system)->s_dev;
+    place.candidates[count % VACATE_BATCH] = i;
+    count += is_candidate(&place.copies[i]);
+  }
+  place.count = count;
 }
 
 /// After files were read: which of them are still what their descriptors are of? Those were so all the time. The slots
@@ -227,9 +245,9 @@ INLINE void report_descriptor(const struct vacate_copy *copy, u32 kind, u32 fd) 
   report->used = used + sizeof(record);
 }
 
-static long look_at_file(u32 index, void *unused) {
+static long look_at_candidate(u32 index, void *unused) {
   (void)unused;
-  u32 i = index % VACATE_BATCH;
+  u32 i = place.candidates[index % VACATE_BATCH] % VACATE_BATCH;
   const struct vacate_copy *copy = &place.copies[i];
   if (place.files[i] == 0 || place.files_now[i] != place.files[i]) return 0;
   u32 kind = kind_of(copy);
@@ -246,7 +264,7 @@ static long look_at_batch(u32 index, void *unused) {
   if (bpf_probe_read_kernel(place.files, sizeof(place.files), (u64 *)place.slots + place.fd) == 0) {
     copy_files();
     read_slots_again();
-    bpf_loop(VACATE_BATCH, look_at_file, NULL, 0);
+    bpf_loop(place.count, look_at_candidate, NULL, 0);
   }
   place.fd += VACATE_BATCH;
   return 0;

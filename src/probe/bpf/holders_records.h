@@ -70,7 +70,7 @@ struct vacate_copy {
 };
 
 /// And where in a descriptor table.
-enum { VACATE_BATCH = 16 };  ///< descriptors that are looked at together; tables have a multiple of 64
+enum { VACATE_BATCH = 32 };  ///< descriptors that are looked at together; tables have a multiple of 64
 struct vacate_place {
   unsigned long long table;  ///< 0: in none
   unsigned long long slots;
@@ -80,6 +80,9 @@ struct vacate_place {
   unsigned long long barrier;  ///< means nothing
   unsigned int fd;             ///< the first of the batch
   unsigned int is_of_thread;
+  unsigned int boring_device;  ///< of a file system whose regular files are of no interest
+  unsigned int count;
+  unsigned int candidates[VACATE_BATCH];
 };
 
 enum { VACATE_REPORT_SIZE = 1 << 18 };
