@@ -8,8 +8,8 @@
 
 #include <bpf/skel_internal.h>
 
-/// An iterator of a loaded program, close-on-exec, or the negative of an errno. It keeps the program: nothing else has to
-/// stay open.
+/// An iterator of a loaded program, close-on-exec, or the negative of an errno. It keeps the program: nothing else has
+/// to stay open.
 static inline int make_iterator(int program) {
   const int link = skel_link_create(program, 0, BPF_TRACE_ITER);
   if (link < 0) return -errno;
