@@ -73,6 +73,7 @@ Rows rows_of(const Walk& walk, const Mappings& mappings, const std::set<pid_t>& 
 
 struct Seen {
   Rows rows;
+  std::size_t channel_ends = 0;  ///< in tables of processes; rows would hide one that was found twice
   ScanMethod used = ScanMethod::procfs;
 };
 
@@ -82,7 +83,10 @@ Seen look(ScanMethod method, const std::set<pid_t>& pids, const std::vector<std:
   Walker walker(*root, nodes, 1, watched);
   if (!walker.list_processes()) return {};
   const auto looked = look_at_processes(walker, nodes, watched, method);
-  return {rows_of(walker.result(), looked.mappings, pids), looked.use.used};
+  const auto& ends = walker.result().channels;
+  const auto counts = [&](const ChannelEnd& end) { return end.tid == end.pid && pids.contains(end.pid); };
+  const auto channel_ends = static_cast<std::size_t>(std::count_if(ends.begin(), ends.end(), counts));
+  return {rows_of(walker.result(), looked.mappings, pids), channel_ends, looked.use.used};
 }
 
 /// Processes that end with the test.
@@ -296,6 +300,14 @@ TEST(Scans, FindTheSameInTablesThatAreLargeOrMostlyEmpty) {
 }
 
 /// Its main thread lets another have its table and goes on with a copy, again and again.
+void exchange_table_for_ever() {
+  for (;;) {
+    std::thread other([] { (void)sched_yield(); });
+    (void)unshare(CLONE_FILES);
+    other.join();
+  }
+}
+
 TEST(Scans, FindAHolderThatExchangesItsTableAllTheTime) {
   SKIP_WITHOUT_BPF();
   static constexpr int kKept = 700;
@@ -304,11 +316,7 @@ TEST(Scans, FindAHolderThatExchangesItsTableAllTheTime) {
     for (int n = 0; n < kKept; ++n) (void)open("/dev/full", O_WRONLY | O_CLOEXEC);
     (void)dup2(open("/dev/zero", O_RDWR | O_CLOEXEC), kKept + 1);
     ready();
-    for (;;) {
-      std::thread other([] { (void)sched_yield(); });
-      (void)unshare(CLONE_FILES);
-      other.join();
-    }
+    exchange_table_for_ever();
   });
   const auto is_found = [&](const Seen& seen) {
     const auto start = fmt::format("hit {} {} {} ", holder, holder, kKept + 1);
@@ -321,6 +329,21 @@ TEST(Scans, FindAHolderThatExchangesItsTableAllTheTime) {
     by_bpf += seen.used == ScanMethod::bpf ? 1 : 0;
   }
   EXPECT_GT(by_bpf, 0) << "not one look by BPF came to its end";
+}
+
+/// Its table does not go into one report, so it is exchanged between two as well.
+TEST(Scans, FindNothingTwiceInALargeTableThatIsExchangedAllTheTime) {
+  SKIP_WITHOUT_BPF();
+  Crowd crowd;
+  crowd.add([](const auto& ready) {
+    open_many_ends();
+    ready();
+    exchange_table_for_ever();
+  });
+  const auto expected = look(ScanMethod::procfs, crowd.pids()).channel_ends;
+  EXPECT_GT(expected, 12000U);
+  for (int round = 0; round < 50; ++round)
+    EXPECT_EQ(look(ScanMethod::bpf, crowd.pids()).channel_ends, expected) << "round " << round;
 }
 
 /// Others that are never the same for two scans.

@@ -302,10 +302,9 @@ int report_files(struct task_context *context) {
   if (task == NULL || report == NULL) return 0;
   struct files_struct *files = own_table(task), *files_now = NULL;
   if (files == NULL) return 0;
-  u32 used = report->used;
-  if (is_at(&of_files, task) && place.table != 0) {
-    if (place.table != (u64)files) report->is_torn = 1;  // some of another table has been reported already
-  } else {
+  u32 used = report->used, is_begun = is_at(&of_files, task) && place.table != 0;
+  if (is_begun && place.table != (u64)files) report->is_torn = 1;
+  if (!is_begun) {
     remember(task, &of_files);
     place.fd = 0;
   }
@@ -317,7 +316,9 @@ int report_files(struct task_context *context) {
   place.table = 0;
   if (files_now == files) return 0;
   report->used = used;  // the table may have been another's meanwhile
-  return files_now != NULL;
+  if (files_now == NULL) return 0;
+  if (is_begun) report->is_torn = 1;
+  return 1;
 }
 
 SECTION("iter/task_vma")

@@ -91,6 +91,6 @@ enum { VACATE_REPORT_SIZE = 1 << 18 };
 /// is read, so no more than one of them is at it.
 struct vacate_report {
   unsigned int used;     ///< bytes; set back to 0 by whoever has taken them
-  unsigned int is_torn;  ///< not 0: a process exchanged its table when half of it had been reported
+  unsigned int is_torn;  ///< not 0: a process exchanged its table when some of it had been reported already
   char bytes[VACATE_REPORT_SIZE];
 };
