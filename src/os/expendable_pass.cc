@@ -90,7 +90,7 @@ std::size_t ExpendablePass::read_in_time(char* buffer, std::size_t size) {
 
 std::vector<std::size_t> ExpendablePass::finish(const Consume& consume) {
   std::vector<std::size_t> missing;
-  std::array<char, 65536> piece;
+  std::array<char, 16384> piece;
   FrameStream stream(limits_.largest_answer);
   while (next_ < count_ && child_) {
     const bool sound = take_answers(stream, consume);

@@ -127,7 +127,7 @@ Result<std::vector<JournalAnswer>> read_journal(const JournalQuestion& question,
   if (!child) return child.error().within("the journal");
   std::vector<JournalAnswer> entries;
   FrameStream stream(2 * kLargestValue);
-  std::array<char, 65536> piece{};
+  std::array<char, 16384> piece{};
   for (;;) {
     const auto n = child->read_some(piece.data(), piece.size(), deadline);
     if (!n) return n.error().within("the journal");

@@ -74,7 +74,7 @@ Result<std::string> read_regular_file(const std::string& path, std::size_t limit
   if (fstat(file.get(), &there) != 0) return unreadable(path, system_error("stat").message);
   if (!S_ISREG(there.st_mode)) return unreadable(path, "it is no regular file");
   std::string text;
-  std::array<char, 65536> piece{};
+  std::array<char, 16384> piece{};
   for (;;) {
     const ssize_t count = read(file.get(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;

@@ -62,7 +62,7 @@ Result<void> check_file(int fd, const std::string& path, TrustedOwner owner) {
 /// It may grow while it is read, hence the second check.
 Result<std::string> read_all(int fd, const std::string& path) {
   std::string text;
-  std::array<char, 65536> buffer{};
+  std::array<char, 16384> buffer{};
   for (;;) {
     const auto count = ::read(fd, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;

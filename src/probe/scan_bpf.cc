@@ -16,8 +16,8 @@
 namespace vacate {
 namespace {
 
-/// The kernel hands over half as much at once.
-using Piece = std::array<char, 65536>;
+/// As much as the kernel hands over at once.
+using Piece = std::array<char, 32768>;
 
 /// What the child says last: none of its bytes can be part of a record.
 constexpr std::string_view kWhole = "\xff\xff\xff\xff";

@@ -75,7 +75,7 @@ std::vector<Trial> trials_of_limits() {
        {">/dev/full", "2>/dev/full", ">/dev/full 2>/dev/full", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"})
     troubles.push_back(fmt::format("exec {}", where));
   troubles.emplace_back("ulimit -f 0");
-  troubles.emplace_back("ulimit -s 512");
+  for (const int kib : {64, 512}) troubles.push_back(fmt::format("ulimit -s {}", kib));
   std::vector<Trial> trials;
   for (const auto& trouble : troubles) trials.push_back({{std::nullopt, trouble + "; exec \"$@\""}, "for a whole run"});
   return trials;
