@@ -97,7 +97,7 @@ enum { TYPE = 0170000, SOCKET = 0140000, CHARACTER = 0020000, FIFO = 0010000 };
 enum { MINOR_BITS = 20, TYPE_SHIFT = 12 };
 enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
 enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
-enum { BATCHES_IN_ONE_CALL = 4096 };          // some milliseconds, in which this processor does nothing else
+enum { BATCHES_IN_ONE_CALL = 2048 };          // some milliseconds, in which this processor does nothing else
 
 #define READ(to, object, member) \
   bpf_probe_read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(object)->member))
