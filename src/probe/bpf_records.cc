@@ -49,7 +49,7 @@ BpfRecordStream::Cut BpfRecordStream::cut_record(std::string_view& bytes, BpfRec
   if (bytes.size() < sizeof kind) return Cut::partial;
   std::memcpy(&kind, bytes.data(), sizeof kind);
   record.kind = kind & VACATE_KIND_BITS;
-  if (record.kind == VACATE_NONE || record.kind > VACATE_BUFFER || (kind & ~kKnownFlags) != 0) return Cut::malformed;
+  if (record.kind == VACATE_NONE || record.kind > VACATE_SHARER || (kind & ~kKnownFlags) != 0) return Cut::malformed;
   if (bytes.size() < size_of(kind)) return Cut::partial;
   vacate_long_record raw{};
   std::memcpy(&raw, bytes.data(), size_of(kind));
@@ -96,6 +96,9 @@ void BpfFindings::take_descriptor(const BpfRecord& record) {
     case VACATE_BUFFER:
       to_ask.push_back(hit);
       return;
+    case VACATE_SHARER:
+      sharers[record.pid].push_back(record.tid);
+      return;
     case VACATE_FILE:
       if (is_watching_) {
         files.push_back({record.pid, record.tid, record.fd, record.device, record.inode});
@@ -113,7 +116,7 @@ void BpfFindings::take_descriptor(const BpfRecord& record) {
 }
 
 void BpfFindings::take_mapping(const BpfRecord& record) {
-  if (!is_looked_into(record.pid)) return;
+  if (!is_looked_into(record.pid) || record.kind == VACATE_SHARER) return;
   std::optional<NodeKey> node;
   if (record.kind == VACATE_BUFFER) {
     node = NodeKey{NodeKind::dma_buf, record.device, record.inode};

@@ -82,6 +82,8 @@ class BpfFindings {
   ChannelList channels;  ///< in the order in which they came
   std::vector<FileHit> files;
   std::vector<NodeHit> to_ask;  ///< rings and buffers, which numbers alone do not tell; their nodes are empty
+  /// By process: threads that were passed before the main thread, when they had its table.
+  std::map<pid_t, std::vector<pid_t>> sharers;
 
  private:
   [[nodiscard]] bool is_looked_into(pid_t pid);

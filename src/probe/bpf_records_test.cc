@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr std::uint32_t kNvidia0 = 195U << 20U;
@@ -82,7 +83,7 @@ TEST(BpfRecordStream, CutsPiecesOfAnySize) {
 
 TEST(BpfRecordStream, RefusesWhatIsNoRecord) {
   const auto ignore = [](const BpfRecord&) {};
-  for (const unsigned kind : {0U, 7U, 0xFFU, 0x401U, ~0U}) {
+  for (const unsigned kind : {0U, 8U, 0xFFU, 0x401U, ~0U}) {
     BpfRecordStream stream;
     EXPECT_FALSE(stream.feed(bytes_of(vacate_short_record{kind, 1, 1, 1, 1}), ignore)) << kind;
   }
@@ -140,6 +141,16 @@ TEST_F(Findings, RingsAndBuffersAreAskedAbout) {
     ASSERT_TRUE(feed(found, bytes_of(vacate_long_record{{kind | VACATE_LONG, 10, 10, 3, 8}, 16, 0, 2})));
   EXPECT_THAT(found.to_ask, SizeIs(2));
   EXPECT_THAT(found.hits, IsEmpty());
+}
+
+TEST_F(Findings, ThreadsThatCameBeforeTheirProcessAreKeptByProcess) {
+  const auto sharer = [](pid_t pid, pid_t tid) { return bytes_of(vacate_short_record{VACATE_SHARER, pid, tid, 0, 0}); };
+  auto found = make();
+  ASSERT_TRUE(feed(found, sharer(20, 5) + sharer(10, 6) + sharer(20, 7) + sharer(2, 1)));
+  EXPECT_THAT(found.sharers, ElementsAre(Pair(10, ElementsAre(6)), Pair(20, ElementsAre(5, 7))));
+  EXPECT_THAT(found.hits, IsEmpty());
+  ASSERT_TRUE(feed_mappings(found, sharer(10, 6)));
+  EXPECT_THAT(found.mappings().hits, IsEmpty());
 }
 
 TEST_F(Findings, WhoWatchesGetsFilesAndNoNodes) {

@@ -50,7 +50,7 @@ void DescriptorWalk::walk(const Process& process, Walk& found) {
     return;
   }
   if (leader_has_table && !walk_table(directory->open("fd"), pid, pid, found)) return;
-  walk_threads(*directory, process, found);
+  walk_all_threads(*directory, process, found);
 }
 
 void DescriptorWalk::look_at(pid_t pid, pid_t tid, int fd, Walk& found) {
@@ -69,7 +69,7 @@ void DescriptorWalk::look_at(pid_t pid, pid_t tid, int fd, Walk& found) {
   take_descriptor({pid, tid, *descriptors, found}, name.c_str(), *file);
 }
 
-void DescriptorWalk::walk_threads(const ProcDirectory& process, const Process& about, Walk& found) {
+void DescriptorWalk::walk_all_threads(const ProcDirectory& process, const Process& about, Walk& found) {
   const pid_t pid = about.key.pid;
   const auto tasks = process.open("task");
   const auto tids = tasks ? list_numbers(*tasks, tasks_) : Result<std::vector<pid_t>>(tasks.error());
@@ -79,14 +79,27 @@ void DescriptorWalk::walk_threads(const ProcDirectory& process, const Process& a
   }
   std::vector<pid_t> known_tables;
   if (about.state != 'Z') known_tables.push_back(pid);
-  for (const pid_t tid : *tids) {
+  walk_threads(*tasks, *tids, std::move(known_tables), pid, found);
+}
+
+void DescriptorWalk::walk_threads(pid_t pid, const std::vector<pid_t>& tids, Walk& found) {
+  const auto tasks = context_.root.open_below(pid, "task");
+  if (tasks)
+    walk_threads(*tasks, tids, {pid}, pid, found);
+  else
+    (void)note_failure(found, pid, tasks.error());
+}
+
+void DescriptorWalk::walk_threads(const ProcDirectory& tasks, const std::vector<pid_t>& tids,
+                                  std::vector<pid_t> known_tables, pid_t pid, Walk& found) {
+  for (const pid_t tid : tids) {
     if (tid == pid) continue;
     // kcmp is the only way to tell a table of its own from the shared one. Where it is forbidden or missing the
     // thread's table is walked; a descriptor seen in the leader's is not counted again when hits are summed up.
     const bool shares = std::any_of(known_tables.begin(), known_tables.end(),
                                     [&](pid_t other) { return compare_tables(tid, other) == 0; });
     if (shares) continue;
-    const auto descriptors = tasks->open_below(tid, "fd");
+    const auto descriptors = tasks.open_below(tid, "fd");
     if (!descriptors) {
       (void)note_failure(found, pid, descriptors.error());  // unless it ended meanwhile
       continue;
@@ -139,14 +152,34 @@ void DescriptorWalk::take_descriptor(const Table& table, const char* name, const
 }
 
 /// O_PATH never reached the driver. Its link has no permission bits; neither has one opened with access mode 3, so ask.
-void DescriptorWalk::take_node(const Table& table, const char* name, const NodeKey& node) {
+bool DescriptorWalk::is_path_only(const Table& table, const char* name) const {
   const auto link = table.descriptors.identity(name, Links::keep);
-  if (!link || (link->mode & kOwnerBits) == 0) {
-    const auto text = read_info_text(table.descriptors, name);
-    const auto info = text ? parse_fdinfo(*text) : std::nullopt;
-    if (info && info->is_path_only()) return;
+  if (link && (link->mode & kOwnerBits) != 0) return false;
+  const auto text = read_info_text(table.descriptors, name);
+  const auto info = text ? parse_fdinfo(*text) : std::nullopt;
+  return info && info->is_path_only();
+}
+
+/// How it was opened is a second question, and the number may be of another file by then: the answer counts if it is of
+/// the node afterwards too. Where the node changes all the time, the last answer counts.
+void DescriptorWalk::take_node(const Table& table, const char* name, NodeKey node) {
+  static constexpr int kMostTries = 8;
+  for (int tries = 1;; ++tries) {
+    const bool path_only = is_path_only(table, name);
+    const auto file = table.descriptors.identity(name);
+    if (!file) {
+      (void)note_failure(table.found, table.pid, file.error());  // unless it was closed meanwhile
+      return;
+    }
+    const auto now = context_.nodes.match(*file);
+    if (!now) return;
+    if (*now != node && tries < kMostTries) {
+      node = *now;
+      continue;
+    }
+    if (!path_only) table.found.hits.push_back({table.pid, table.tid, number_of(name), *now});
+    return;
   }
-  table.found.hits.push_back({table.pid, table.tid, number_of(name), node});
 }
 
 void DescriptorWalk::take_ring(const Table& table, const char* name) {

@@ -33,6 +33,8 @@ class DescriptorWalk {
   void walk(const Process& process, Walk& found);
   /// One descriptor that was found otherwise.
   void look_at(pid_t pid, pid_t tid, int fd, Walk& found);
+  /// Tables of some threads, but that of their process.
+  void walk_threads(pid_t pid, const std::vector<pid_t>& tids, Walk& found);
 
  private:
   struct Table {
@@ -41,11 +43,14 @@ class DescriptorWalk {
     const ProcDirectory& descriptors;
     Walk& found;
   };
-  void walk_threads(const ProcDirectory& process, const Process& about, Walk& found);
+  void walk_all_threads(const ProcDirectory& process, const Process& about, Walk& found);
+  void walk_threads(const ProcDirectory& tasks, const std::vector<pid_t>& tids, std::vector<pid_t> known_tables,
+                    pid_t pid, Walk& found);
   /// False: the process is gone or must not be looked into.
   bool walk_table(const Result<ProcDirectory>& descriptors, pid_t pid, pid_t tid, Walk& found);
   void take_descriptor(const Table& table, const char* name, const FileIdentity& file);
-  void take_node(const Table& table, const char* name, const NodeKey& node);
+  void take_node(const Table& table, const char* name, NodeKey node);
+  [[nodiscard]] bool is_path_only(const Table& table, const char* name) const;
   void take_buffer(const Table& table, const char* name, const FileIdentity& file);
   void take_ring(const Table& table, const char* name);
   [[nodiscard]] std::optional<FdInfo> read_info(const Table& table, const char* name) const;

@@ -131,7 +131,8 @@ Result<void> read_to_end(int iterator, const Take& take) {
 /// Takes what the program has put into the report, which empties it.
 template <class Take>
 Result<void> take_report(vacate_report& report, const Take& take) {
-  if (report.is_torn != 0) return Error{ErrorCode::unsupported, "a process exchanged its descriptor table meanwhile"};
+  if (report.is_torn != 0)
+    return Error{ErrorCode::unsupported, "a process exchanges its descriptors faster than they are read"};
   if (report.used > VACATE_REPORT_SIZE || !take(std::string_view(report.bytes, report.used)))
     return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
   report.used = 0;
@@ -154,7 +155,7 @@ Result<void> read_beside(int iterator, vacate_report& report, const Take& take) 
     if (const auto taken = take_report(report, take); !taken) return taken;
     if (n == 0) return {};
     if (empty_rounds > kMostEmptyRounds)
-      return Error{ErrorCode::unsupported, "a process exchanges its descriptor table all the time"};
+      return Error{ErrorCode::unsupported, "a process exchanges its descriptor table faster than it is read"};
   }
 }
 
@@ -203,8 +204,20 @@ Result<void> BpfScan::walk_descriptors() {
   walk.channels = std::move(found.channels);
   walk.files = std::move(found.files);
   for (const auto& asked : found.to_ask) walker_.look_at_descriptor(asked.pid, asked.tid, asked.fd);
-  if (!found.to_ask.empty()) sort_as_walked(walk.hits);
+  look_after_sharers(found);
+  if (!found.to_ask.empty() || !found.sharers.empty()) sort_as_walked(walk.hits);
   return {};
+}
+
+/// The walk passed these threads before the main thread of their process, whose table they had, and so left them out.
+/// Did the main thread leave that table before the walk came to it? Then nobody has looked into it.
+void BpfScan::look_after_sharers(const BpfFindings& found) {
+  for (const auto& [pid, tids] : found.sharers) {
+    std::vector<pid_t> apart;
+    std::copy_if(tids.begin(), tids.end(), std::back_inserter(apart),
+                 [pid = pid](pid_t tid) { return !share_table(pid, tid); });
+    if (!apart.empty()) walker_.look_at_threads(pid, apart);
+  }
 }
 
 Result<Mappings> BpfScan::finish_mappings() {

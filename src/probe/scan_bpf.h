@@ -15,6 +15,8 @@ struct vacate_report;
 
 namespace vacate {
 
+class BpfFindings;
+
 /// What the program that looks at descriptors shares with its reader.
 struct UnmapReport {
   void operator()(vacate_report* report) const noexcept;
@@ -46,6 +48,8 @@ class BpfScan {
         files_(std::move(files)),
         report_(std::move(report)),
         mappings_(std::move(mappings)) {}
+
+  void look_after_sharers(const BpfFindings& found);
 
   Walker& walker_;
   const DeviceNodes& nodes_;

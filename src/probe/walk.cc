@@ -161,6 +161,10 @@ void Walker::look_at_descriptor(pid_t pid, pid_t tid, int fd) {
   DescriptorWalk(*context_).look_at(pid, tid, fd, walk_);
 }
 
+void Walker::look_at_threads(pid_t pid, const std::vector<pid_t>& tids) {
+  DescriptorWalk(*context_).walk_threads(pid, tids, walk_);
+}
+
 const ProcDirectory& Walker::root() const noexcept { return context_->root; }
 
 const KernelFiles& Walker::kernel_files() const noexcept { return context_->files; }

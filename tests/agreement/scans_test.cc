@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -299,6 +300,10 @@ TEST(Scans, FindTheSameInTablesThatAreLargeOrMostlyEmpty) {
   EXPECT_GT(procfs.rows.size(), 24000U) << "is the hard limit of open files too low?";
 }
 
+bool has_row(const Seen& seen, const std::string& start) {
+  return std::any_of(seen.rows.begin(), seen.rows.end(), [&](const auto& row) { return row.starts_with(start); });
+}
+
 /// Its main thread lets another have its table and goes on with a copy, again and again.
 void exchange_table_for_ever() {
   for (;;) {
@@ -318,17 +323,55 @@ TEST(Scans, FindAHolderThatExchangesItsTableAllTheTime) {
     ready();
     exchange_table_for_ever();
   });
-  const auto is_found = [&](const Seen& seen) {
-    const auto start = fmt::format("hit {} {} {} ", holder, holder, kKept + 1);
-    return std::any_of(seen.rows.begin(), seen.rows.end(), [&](const auto& row) { return row.starts_with(start); });
-  };
+  const auto row = fmt::format("hit {} {} {} ", holder, holder, kKept + 1);
   int by_bpf = 0;
   for (int round = 0; round < 100; ++round) {
     const auto seen = look(ScanMethod::bpf, crowd.pids());
-    EXPECT_TRUE(is_found(seen)) << "round " << round << (seen.used == ScanMethod::bpf ? ", by BPF" : ", by /proc");
+    EXPECT_TRUE(has_row(seen, row)) << "round " << round << (seen.used == ScanMethod::bpf ? ", by BPF" : ", by /proc");
     by_bpf += seen.used == ScanMethod::bpf ? 1 : 0;
   }
   EXPECT_GT(by_bpf, 0) << "not one look by BPF came to its end";
+}
+
+/// Its number is of a node at every moment, but never of one open file for long.
+TEST(Scans, FindADescriptorWhoseFileIsReplacedAllTheTime) {
+  SKIP_WITHOUT_BPF();
+  static constexpr int kKept = 40;
+  Crowd crowd;
+  const pid_t holder = crowd.add([](const auto& ready) {
+    (void)dup2(open("/dev/zero", O_RDWR | O_CLOEXEC), kKept);
+    ready();
+    for (;;) {
+      const int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+      (void)dup2(fd, kKept);
+      (void)close(fd);
+    }
+  });
+  const auto row = fmt::format("hit {} {} {} ", holder, holder, kKept);
+  for (int round = 0; round < 150; ++round)
+    for (const auto method : {ScanMethod::bpf, ScanMethod::procfs})
+      EXPECT_TRUE(has_row(look(method, crowd.pids()), row))
+          << "round " << round << (method == ScanMethod::bpf ? " by BPF" : " by /proc");
+}
+
+/// A number that is of a node that is only named, and then of another file that is open in earnest, in turn.
+TEST(Scans, TakeNobodyForAHolderWhoOnlyNamesANode) {
+  SKIP_WITHOUT_BPF();
+  Crowd crowd;
+  crowd.add([](const auto& ready) {
+    for (int fd = 0; fd < 3; ++fd) (void)dup2(open("/etc/passwd", O_RDONLY | O_CLOEXEC), fd);  // no node of the test's
+    ready();
+    (void)close_range(3, ~0U, 0);
+    for (;;)
+      for (const int flags : {O_PATH, O_RDWR}) {
+        for (int n = 0; n < 16; ++n) (void)open(flags == O_PATH ? "/dev/zero" : "/etc/passwd", flags);
+        (void)close_range(3, ~0U, 0);
+      }
+  });
+  for (int round = 0; round < 100; ++round)
+    for (const auto method : {ScanMethod::bpf, ScanMethod::procfs})
+      EXPECT_FALSE(has_row(look(method, crowd.pids()), "hit "))
+          << "round " << round << (method == ScanMethod::bpf ? " by BPF" : " by /proc");
 }
 
 /// Its table does not go into one report, so it is exchanged between two as well.
@@ -450,6 +493,61 @@ int run_in_pid_namespace(const Work& work) {
 TEST(Scans, FindTheSameInAChildPidNamespace) {
   SKIP_WITHOUT_BPF();
   EXPECT_EQ(run_in_pid_namespace(compare_inside), 0);
+}
+
+void set_next_pid(int pid) {
+  const auto text = std::to_string(pid - 1);
+  const int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+  (void)!write(fd, text.data(), text.size());
+  (void)close(fd);
+}
+
+/// Numbers came round: the thread is walked past long before its process, in whose table the node is then. When the
+/// walk comes to the process, the main thread has left that table. How many of twenty scans did not find the node?
+int miss_inside() {
+  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 92;
+  if (mount("proc", "/proc", "proc", 0, nullptr) != 0) return 93;
+  Crowd between;
+  set_next_pid(2000);
+  for (int n = 0; n < 4; ++n) between.add([](const auto&) { open_many_ends(); });
+  int missed = 0;
+  for (int round = 0; round < 20; ++round) {
+    Crowd crowd;
+    set_next_pid(3000);
+    const pid_t holder = crowd.add([&](const auto& ready) {
+      open_node();
+      set_next_pid(1000);
+      std::thread([] {
+        for (;;) (void)pause();
+      }).detach();
+      ready();
+      (void)usleep(static_cast<unsigned>(round) * 1000);
+      if (round % 2 == 0) (void)syscall(SYS_exit, 0);
+      (void)unshare(CLONE_FILES);
+      (void)close_range(0, ~0U, 0);
+    });
+    missed += has_row(look(ScanMethod::bpf, crowd.pids()), fmt::format("hit {} ", holder)) ? 0 : 1;
+  }
+  return missed;
+}
+
+TEST(Scans, FindAThreadWhoseNumberIsLowerThanThatOfItsProcess) {
+  SKIP_WITHOUT_BPF();
+  EXPECT_EQ(run_in_pid_namespace(miss_inside), 0);
+}
+
+/// The kernel gives up on a program when a signal comes while it looks through it.
+TEST(Scans, ByBpfComeAboutWhateverSignalsCome) {
+  SKIP_WITHOUT_BPF();
+  struct sigaction nothing {
+  }, before{};
+  nothing.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGALRM, &nothing, &before), 0);
+  const itimerval often{{0, 500}, {0, 500}}, never{};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  for (int round = 0; round < 10; ++round) EXPECT_TRUE(check_bpf_scan());
+  ASSERT_EQ(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  ASSERT_EQ(sigaction(SIGALRM, &before, nullptr), 0);
 }
 
 /// With /proc of the parent's namespace numbers of the programs would be others than those of /proc.

@@ -5,9 +5,10 @@
 // The kernel has an iterator over open files too (task_file), but it takes a reference to each and gives it back, and
 // reads one after the other. Here tables are read without a lock or a reference, many files at a time, which takes a
 // third to a quarter of that. Why that is sound: a program runs inside a read-side section of RCU, so a file found in a
-// table stays memory of a file until the program returns; a read through a pointer that is not vouched for fails
-// without harm; and nothing is reported but what was still so after it had been read (read_slots_again, and at the end
-// of report_files).
+// table stays memory of a file until the program returns; a read through a pointer that is not vouched for fails without
+// harm; and nothing is reported but what was still so after it had been read: of a descriptor its file
+// (read_slots_again), of a thread its table (report_files). The latter is needed because a table, unlike a file, is freed
+// at once when its last user goes, so that its slots may be anybody's memory by then.
 //
 // Licensed under the GPL as well, for the kernel lets no other program call bpf_seq_write and bpf_probe_read_kernel.
 // Declares the few members that it reads itself; the kernel fills in their places when the programs are loaded. What
@@ -18,6 +19,8 @@
 
 #define SECTION(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
+/// A function that is looked at once when the programs are loaded, not once for each way that leads to it.
+#define ONCE __attribute__((noinline))
 #define RELOCATED __attribute__((preserve_access_index))
 #define NULL ((void *)0)
 
@@ -98,6 +101,8 @@ enum { MINOR_BITS = 20, TYPE_SHIFT = 12 };
 enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
 enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
 enum { BATCHES_IN_ONE_CALL = 2048 };          // some milliseconds, in which this processor does nothing else
+enum { ROUNDS = 16 };                         // for files that are replaced while they are looked at
+enum { MOST_OF_A_BATCH = VACATE_BATCH * ROUNDS * sizeof(struct vacate_long_record) };
 
 #define READ(to, object, member) \
   bpf_probe_read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(object)->member))
@@ -145,8 +150,15 @@ INLINE void remember(struct task_struct *task, struct vacate_owner *owner) {
   owner->started = task->start_time;
 }
 
-/// 1 or 0 without a branch.
+/// 1 or 0 without a branch. The compiler is not to see that there are two cases, or it makes one of them.
 INLINE u32 is_zero(u32 number) { return ((u64)number - 1) >> 63; }
+INLINE u64 is_set(u64 number) {
+  u64 negative = -number;
+  asm volatile("" : "+r"(negative));
+  return (number | negative) >> 63;
+}
+/// `value`, or 0 where `is_set` is.
+INLINE u64 if_set(u64 is_set, u64 value) { return value & -is_set; }
 
 INLINE u32 is_among_devices(u32 device) {
   u32 is_found = 0;
@@ -190,10 +202,14 @@ INLINE u32 is_candidate(const struct vacate_copy *copy) {
 }
 
 /// Reads what is to be known of each file of a batch. Without a branch and one member after the other: so the processor
-/// waits for the memory of many files at once, and waiting is most of what a walk costs.
-INLINE void copy_files(void) {
+/// waits for the memory of many files at once, and waiting is most of what a walk costs. In place of an empty slot the
+/// file before it is read once more, for a read that leads nowhere can cost a fault.
+ONCE int copy_files(void) {
+  u64 last = 0;
   for (u32 i = 0; i < VACATE_BATCH; ++i) {
-    const struct file *file = AS(struct file, place.files[i]);
+    u64 is_open = is_set(place.files[i]);
+    last = if_set(is_open, place.files[i]) | if_set(1 - is_open, last);
+    const struct file *file = AS(struct file, last);
     place.copies[i].mode = file->f_mode;
     place.copies[i].inode = (u64)file->f_inode;
   }
@@ -208,9 +224,10 @@ INLINE void copy_files(void) {
   for (u32 i = 0; i < VACATE_BATCH; ++i) {
     place.copies[i].device = AS(struct super_block, place.copies[i].file_system)->s_dev;
     place.candidates[count % VACATE_BATCH] = i;
-    count += is_candidate(&place.copies[i]);
+    count += is_candidate(&place.copies[i]) & is_set(place.files[i]);
   }
   place.count = count;
+  return 0;
 }
 
 /// After files were read: which of them are still what their descriptors are of? Those were so all the time. The slots
@@ -249,22 +266,51 @@ static long look_at_candidate(u32 index, void *unused) {
   (void)unused;
   u32 i = place.candidates[index % VACATE_BATCH] % VACATE_BATCH;
   const struct vacate_copy *copy = &place.copies[i];
-  if (place.files[i] == 0 || place.files_now[i] != place.files[i]) return 0;
+  if (place.files_now[i] != place.files[i]) return 0;
   u32 kind = kind_of(copy);
   if (kind != VACATE_NONE) report_descriptor(copy, kind, place.fd + i);
   return 0;
+}
+
+/// Leaves those files of the batch that came in the place of others meanwhile. Whether there are any.
+ONCE int keep_replacements(void) {
+  u64 any = 0;
+  for (u32 i = 0; i < VACATE_BATCH; ++i) {
+    place.files[i] = if_set(is_set(place.files_now[i] ^ place.files[i]), place.files_now[i]);
+    any |= place.files[i];
+  }
+  return any != 0;
+}
+
+/// Once for all files of a batch, and again for those that were replaced while they were looked at: their descriptors
+/// have been open all the time. 1: no more.
+static long look_at_files(u32 round, void *unused) {
+  (void)round;
+  (void)unused;
+  copy_files();
+  read_slots_again();
+  bpf_loop(place.count, look_at_candidate, NULL, 0);
+  place.is_restless = keep_replacements();
+  return !place.is_restless;
+}
+
+/// Of the next batch. Whether there are any.
+ONCE int read_slots(void) {
+  u64 any = 0;
+  if (bpf_probe_read_kernel(place.files, sizeof(place.files), (u64 *)place.slots + place.fd) != 0) return 0;
+  for (u32 i = 0; i < VACATE_BATCH; ++i) any |= place.files[i];
+  return any != 0;
 }
 
 /// 1: there is no room to report all of it.
 static long look_at_batch(u32 index, void *unused) {
   (void)index;
   (void)unused;
-  const struct vacate_report *report = report_of_files();
-  if (report == NULL || report->used > VACATE_REPORT_SIZE - VACATE_BATCH * sizeof(struct vacate_long_record)) return 1;
-  if (bpf_probe_read_kernel(place.files, sizeof(place.files), (u64 *)place.slots + place.fd) == 0) {
-    copy_files();
-    read_slots_again();
-    bpf_loop(place.count, look_at_candidate, NULL, 0);
+  struct vacate_report *report = report_of_files();
+  if (report == NULL || report->used > VACATE_REPORT_SIZE - MOST_OF_A_BATCH) return 1;
+  if (read_slots()) {
+    bpf_loop(ROUNDS, look_at_files, NULL, 0);
+    if (place.is_restless) report->is_torn = 1;
   }
   place.fd += VACATE_BATCH;
   return 0;
@@ -282,16 +328,26 @@ INLINE u32 look_through_table(struct files_struct *files) {
   return place.fd >= size;
 }
 
-/// Its own table, or NULL: it has none, or that of its process.
-INLINE struct files_struct *own_table(struct task_struct *task) {
-  struct files_struct *files = NULL, *of_process = NULL;
+/// A thread has the table of its process, but its number comes first, so the main thread may leave the table before the
+/// walk is there. Whether there was room to say so.
+INLINE u32 report_sharer(struct vacate_report *report, struct task_struct *task) {
+  u32 used = report->used;
+  if (used > VACATE_REPORT_SIZE - sizeof(struct vacate_short_record)) return 0;
+  remember(task, &of_files);
+  place.table = 0;
+  if (of_files.tid > of_files.pid) return 1;
+  const struct vacate_short_record record = {VACATE_SHARER, of_files.pid, of_files.tid, 0, 0};
+  *(struct vacate_short_record *)(report->bytes + used) = record;
+  report->used = used + sizeof(record);
+  return 1;
+}
+
+INLINE struct files_struct *table_of_process(struct task_struct *task) {
+  struct files_struct *files = NULL;
   struct task_struct *leader = NULL;
-  READ(files, task, files);
-  place.is_of_thread = task->pid != task->tgid;
-  if (!place.is_of_thread) return files;
   READ(leader, task, group_leader);
-  READ(of_process, leader, files);
-  return files != of_process ? files : NULL;
+  READ(files, leader, files);
+  return files;
 }
 
 /// 0: done with this thread. 1: to be called for it once more, after what is in the report has been taken.
@@ -300,8 +356,11 @@ int report_files(struct task_context *context) {
   struct task_struct *task = context->task;
   struct vacate_report *report = report_of_files();
   if (task == NULL || report == NULL) return 0;
-  struct files_struct *files = own_table(task), *files_now = NULL;
+  struct files_struct *files = NULL, *files_now = NULL;
+  READ(files, task, files);
   if (files == NULL) return 0;
+  place.is_of_thread = task->pid != task->tgid;
+  if (place.is_of_thread && files == table_of_process(task)) return !report_sharer(report, task);
   u32 used = report->used, is_begun = is_at(&of_files, task) && place.table != 0;
   if (is_begun && place.table != (u64)files) report->is_torn = 1;
   if (!is_begun) {

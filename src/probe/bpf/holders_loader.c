@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <holders.lskel.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ static void unload(const struct vacate_iterators *iterators) {
   if (iterators->report != NULL) munmap(iterators->report, sizeof(struct vacate_report));
 }
 
-int vacate_load_holders(const struct vacate_filter *filter, struct vacate_iterators *iterators) {
+static int load_once(const struct vacate_filter *filter, struct vacate_iterators *iterators) {
   const struct vacate_iterators none = {-1, -1, NULL};
   *iterators = none;
   struct holders *skeleton = holders__open();
@@ -37,5 +38,18 @@ int vacate_load_holders(const struct vacate_filter *filter, struct vacate_iterat
   holders__destroy(skeleton);
   if (error >= 0) return 0;
   unload(iterators);
+  return error;
+}
+
+/// The kernel gives up on a program, with EAGAIN, when a signal comes while it looks through it. What can be held back is;
+/// a stop and its end (^Z, a freezer) cannot.
+int vacate_load_holders(const struct vacate_filter *filter, struct vacate_iterators *iterators) {
+  enum { MOST_TRIES = 10 };
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = -EAGAIN;
+  for (int tries = 0; error == -EAGAIN && tries < MOST_TRIES; ++tries) error = load_once(filter, iterators);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return error;
 }

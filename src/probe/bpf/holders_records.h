@@ -28,6 +28,7 @@ enum vacate_kind {
   VACATE_FILE = 4,       ///< on one of `devices`
   VACATE_ANONYMOUS = 5,  ///< an anonymous file with an inode of its own
   VACATE_BUFFER = 6,     ///< a dma-buf
+  VACATE_SHARER = 7,     ///< no descriptor: a thread that shared the table of its process when the walk passed it
   VACATE_KIND_BITS = 0xff,
   VACATE_PATH_ONLY = 0x100,  ///< opened with O_PATH
   VACATE_LONG = 0x200,       ///< the long form follows
@@ -81,8 +82,10 @@ struct vacate_place {
   unsigned int fd;             ///< the first of the batch
   unsigned int is_of_thread;
   unsigned int boring_device;  ///< of a file system whose regular files are of no interest
+  unsigned int is_restless;    ///< files of the batch were still being replaced at the end
   unsigned int count;
   unsigned int candidates[VACATE_BATCH];
+  unsigned int unused;
 };
 
 enum { VACATE_REPORT_SIZE = 1 << 18 };
@@ -91,6 +94,6 @@ enum { VACATE_REPORT_SIZE = 1 << 18 };
 /// is read, so no more than one of them is at it.
 struct vacate_report {
   unsigned int used;     ///< bytes; set back to 0 by whoever has taken them
-  unsigned int is_torn;  ///< not 0: a process exchanged its table when some of it had been reported already
+  unsigned int is_torn;  ///< not 0: a process exchanged what was being read, more often than it could be read again
   char bytes[VACATE_REPORT_SIZE];
 };
