@@ -85,7 +85,12 @@ bool BpfFindings::is_known_table(const BpfRecord& record) {
 }
 
 void BpfFindings::take_descriptor(const BpfRecord& record) {
-  if (!is_looked_into(record.pid) || is_known_table(record)) return;
+  if (!is_looked_into(record.pid)) return;
+  if (record.kind == VACATE_SHARER) {
+    sharers[record.pid].push_back(record.tid);
+    return;
+  }
+  if (is_known_table(record)) return;
   NodeHit hit{record.pid, record.tid, record.fd, {}};
   switch (record.kind) {
     case VACATE_PIPE:
@@ -95,9 +100,6 @@ void BpfFindings::take_descriptor(const BpfRecord& record) {
     case VACATE_ANONYMOUS:
     case VACATE_BUFFER:
       to_ask.push_back(hit);
-      return;
-    case VACATE_SHARER:
-      sharers[record.pid].push_back(record.tid);
       return;
     case VACATE_FILE:
       if (is_watching_) {

@@ -160,12 +160,15 @@ bool DescriptorWalk::is_path_only(const Table& table, const char* name) const {
   return info && info->is_path_only();
 }
 
-/// How it was opened is a second question, and the number may be of another file by then: the answer counts if it is of
-/// the node afterwards too. Where the node changes all the time, the last answer counts.
+/// How it was opened is a second question, and the number may be of another file by then, and back. So the answer
+/// counts when it was the same twice, of the same node before, between and after. Where that changes all the time, the
+/// last one counts. fdinfo would tell both at once, but asks the driver, which may be stuck.
 void DescriptorWalk::take_node(const Table& table, const char* name, NodeKey node) {
-  static constexpr int kMostTries = 8;
+  static constexpr int kMostTries = 16;
+  bool is_answered = false;
+  bool path_only = false;
   for (int tries = 1;; ++tries) {
-    const bool path_only = is_path_only(table, name);
+    const bool answer = is_path_only(table, name);
     const auto file = table.descriptors.identity(name);
     if (!file) {
       (void)note_failure(table.found, table.pid, file.error());  // unless it was closed meanwhile
@@ -173,12 +176,13 @@ void DescriptorWalk::take_node(const Table& table, const char* name, NodeKey nod
     }
     const auto now = context_.nodes.match(*file);
     if (!now) return;
-    if (*now != node && tries < kMostTries) {
-      node = *now;
-      continue;
+    if (tries == kMostTries || (is_answered && path_only == answer && *now == node)) {
+      if (!answer) table.found.hits.push_back({table.pid, table.tid, number_of(name), *now});
+      return;
     }
-    if (!path_only) table.found.hits.push_back({table.pid, table.tid, number_of(name), *now});
-    return;
+    is_answered = *now == node;
+    path_only = answer;
+    node = *now;
   }
 }
 

@@ -1,136 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both scans on the same processes, which hold a stand-in for a GPU node in every way a process can: they find the
 // same, on a quiet machine, on one where others fork, exec, open, close and start threads all the time, and in a child
-// pid namespace. Needs root and a kernel that takes BPF programs.
-#include <fcntl.h>
+// pid namespace.
 #include <gmock/gmock.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <csignal>
-#include <set>
 #include <thread>
 
-#include <fmt/format.h>
-
-#include "os/system_calls.h"
-#include "probe/look_at_processes.h"
-#include "probe/scan_bpf.h"
+#include "scan_crowd.h"
 
 namespace vacate {
 namespace {
-
-using ::testing::IsEmpty;
-
-/// Major 1 has /dev/null, /dev/zero and their like: what processes have open of it stands for nodes of a GPU.
-DeviceNodes stand_ins() {
-  DeviceMajors majors;
-  majors.known = true;
-  majors.entries.push_back({1, NodeRole::gpu});
-  return {{}, majors};
-}
-
-using Rows = std::set<std::string>;
-
-/// What a walk found of `pids`, one row each, without its order.
-Rows rows_of(const Walk& walk, const Mappings& mappings, const std::set<pid_t>& pids) {
-  Rows rows;
-  for (const auto& hit : walk.hits)
-    if (pids.contains(hit.pid))
-      rows.insert(fmt::format("hit {} {} {} {} {}", hit.pid, hit.tid, hit.fd, hit.node.first, hit.node.second));
-  for (const auto& end : walk.channels)
-    if (pids.contains(end.pid))
-      rows.insert(fmt::format("channel {} {} {} {} {}", end.pid, end.tid, end.fd, end.inode, end.is_socket));
-  for (const auto& file : walk.files)
-    if (pids.contains(file.pid))
-      rows.insert(fmt::format("file {} {} {} {} {}", file.pid, file.tid, file.fd, file.device, file.inode));
-  for (const auto& ring : walk.rings)
-    if (pids.contains(ring.pid)) rows.insert(fmt::format("ring {} {} {}", ring.pid, ring.fd, ring.path));
-  for (const auto& hit : mappings.hits)
-    if (pids.contains(hit.pid))
-      rows.insert(fmt::format("mapping {} {} {} {}", hit.pid, hit.node.first, hit.node.second, hit.count));
-  for (const auto pid : walk.denied)
-    if (pids.contains(pid)) rows.insert(fmt::format("denied {}", pid));
-  for (const auto& [pid, why] : walk.failed)
-    if (pids.contains(pid)) rows.insert(fmt::format("failed {} {}", pid, why));
-  for (const auto& list : {mappings.denied, mappings.stuck, mappings.failed})
-    for (const auto pid : list)
-      if (pids.contains(pid)) rows.insert(fmt::format("mapping unread {}", pid));
-  return rows;
-}
-
-struct Seen {
-  Rows rows;
-  std::size_t channel_ends = 0;  ///< in tables of processes; rows would hide one that was found twice
-  ScanMethod used = ScanMethod::procfs;
-};
-
-Seen look(ScanMethod method, const std::set<pid_t>& pids, const std::vector<std::uint64_t>& watched = {}) {
-  const auto root = ProcDirectory::open_root();
-  const auto nodes = stand_ins();
-  Walker walker(*root, nodes, 1, watched);
-  if (!walker.list_processes()) return {};
-  const auto looked = look_at_processes(walker, nodes, watched, method);
-  const auto& ends = walker.result().channels;
-  const auto counts = [&](const ChannelEnd& end) { return end.tid == end.pid && pids.contains(end.pid); };
-  const auto channel_ends = static_cast<std::size_t>(std::count_if(ends.begin(), ends.end(), counts));
-  return {rows_of(walker.result(), looked.mappings, pids), channel_ends, looked.use.used};
-}
-
-/// Processes that end with the test.
-class Crowd {
- public:
-  Crowd() = default;
-  Crowd(const Crowd&) = delete;
-  Crowd& operator=(const Crowd&) = delete;
-  ~Crowd() {
-    for (const auto pid : pids_) {
-      const UniqueFd pidfd(open_pidfd(pid));
-      if (pidfd) (void)signal_pidfd(pidfd.get(), SIGKILL);
-      (void)waitpid(pid, nullptr, __WALL);
-    }
-  }
-
-  /// A child that does `work` and then waits; it is ready when this returns.
-  template <class Work>
-  pid_t add(const Work& work) {
-    int ends[2] = {-1, -1};
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-    const pid_t pid = fork();
-    if (pid == 0) {
-      (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-      (void)close(ends[0]);
-      work([&] { (void)!write(ends[1], "x", 1); });
-      (void)!write(ends[1], "x", 1);
-      for (;;) (void)pause();
-    }
-    (void)close(ends[1]);
-    char byte = 0;
-    (void)!read(ends[0], &byte, 1);
-    (void)close(ends[0]);
-    pids_.insert(pid);
-    return pid;
-  }
-  [[nodiscard]] const std::set<pid_t>& pids() const noexcept { return pids_; }
-
- private:
-  std::set<pid_t> pids_;
-};
-
-void open_node(int flags = O_RDWR) { (void)!open("/dev/zero", flags | O_CLOEXEC); }
 
 void map_node(int protection, int kind) {
   const int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
@@ -210,16 +97,6 @@ void add_all_kinds(Crowd& crowd) {
   });
 }
 
-bool is_usable(std::string& why) {
-  const auto works = check_bpf_scan();
-  if (!works) why = works.error().message;
-  return works.has_value();
-}
-
-#define SKIP_WITHOUT_BPF()                          \
-  if (geteuid() != 0) GTEST_SKIP() << "needs root"; \
-  if (std::string why; !is_usable(why)) GTEST_SKIP() << "no BPF: " << why
-
 TEST(Scans, FindTheSameOfEveryKind) {
   SKIP_WITHOUT_BPF();
   Crowd crowd;
@@ -255,24 +132,6 @@ TEST(Scans, FindTheSameFilesOfAWatchedFileSystem) {
   EXPECT_GE(procfs.rows.size(), 3U);
 }
 
-/// Of open files, to the highest; that.
-int raise_limit() {
-  rlimit limit{};
-  (void)getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
-  return static_cast<int>(std::min<rlim_t>(limit.rlim_max, 1000000));
-}
-
-/// So many ends that what is to be reported of one table is more than a report has room for.
-void open_many_ends() {
-  static constexpr int kMany = 12000;
-  raise_limit();
-  int ends[2];
-  (void)!pipe(ends);
-  for (int n = 0; n < kMany; ++n) (void)dup(ends[n % 2]);
-}
-
 TEST(Scans, FindTheSameInTablesThatAreLargeOrMostlyEmpty) {
   SKIP_WITHOUT_BPF();
   Crowd crowd;
@@ -298,95 +157,6 @@ TEST(Scans, FindTheSameInTablesThatAreLargeOrMostlyEmpty) {
   EXPECT_EQ(bpf.used, ScanMethod::bpf);
   EXPECT_TRUE(bpf.rows == procfs.rows) << bpf.rows.size() << " and " << procfs.rows.size();
   EXPECT_GT(procfs.rows.size(), 24000U) << "is the hard limit of open files too low?";
-}
-
-bool has_row(const Seen& seen, const std::string& start) {
-  return std::any_of(seen.rows.begin(), seen.rows.end(), [&](const auto& row) { return row.starts_with(start); });
-}
-
-/// Its main thread lets another have its table and goes on with a copy, again and again.
-void exchange_table_for_ever() {
-  for (;;) {
-    std::thread other([] { (void)sched_yield(); });
-    (void)unshare(CLONE_FILES);
-    other.join();
-  }
-}
-
-TEST(Scans, FindAHolderThatExchangesItsTableAllTheTime) {
-  SKIP_WITHOUT_BPF();
-  static constexpr int kKept = 700;
-  Crowd crowd;
-  const pid_t holder = crowd.add([](const auto& ready) {
-    for (int n = 0; n < kKept; ++n) (void)open("/dev/full", O_WRONLY | O_CLOEXEC);
-    (void)dup2(open("/dev/zero", O_RDWR | O_CLOEXEC), kKept + 1);
-    ready();
-    exchange_table_for_ever();
-  });
-  const auto row = fmt::format("hit {} {} {} ", holder, holder, kKept + 1);
-  int by_bpf = 0;
-  for (int round = 0; round < 100; ++round) {
-    const auto seen = look(ScanMethod::bpf, crowd.pids());
-    EXPECT_TRUE(has_row(seen, row)) << "round " << round << (seen.used == ScanMethod::bpf ? ", by BPF" : ", by /proc");
-    by_bpf += seen.used == ScanMethod::bpf ? 1 : 0;
-  }
-  EXPECT_GT(by_bpf, 0) << "not one look by BPF came to its end";
-}
-
-/// Its number is of a node at every moment, but never of one open file for long.
-TEST(Scans, FindADescriptorWhoseFileIsReplacedAllTheTime) {
-  SKIP_WITHOUT_BPF();
-  static constexpr int kKept = 40;
-  Crowd crowd;
-  const pid_t holder = crowd.add([](const auto& ready) {
-    (void)dup2(open("/dev/zero", O_RDWR | O_CLOEXEC), kKept);
-    ready();
-    for (;;) {
-      const int fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
-      (void)dup2(fd, kKept);
-      (void)close(fd);
-    }
-  });
-  const auto row = fmt::format("hit {} {} {} ", holder, holder, kKept);
-  for (int round = 0; round < 150; ++round)
-    for (const auto method : {ScanMethod::bpf, ScanMethod::procfs})
-      EXPECT_TRUE(has_row(look(method, crowd.pids()), row))
-          << "round " << round << (method == ScanMethod::bpf ? " by BPF" : " by /proc");
-}
-
-/// A number that is of a node that is only named, and then of another file that is open in earnest, in turn.
-TEST(Scans, TakeNobodyForAHolderWhoOnlyNamesANode) {
-  SKIP_WITHOUT_BPF();
-  Crowd crowd;
-  crowd.add([](const auto& ready) {
-    for (int fd = 0; fd < 3; ++fd) (void)dup2(open("/etc/passwd", O_RDONLY | O_CLOEXEC), fd);  // no node of the test's
-    ready();
-    (void)close_range(3, ~0U, 0);
-    for (;;)
-      for (const int flags : {O_PATH, O_RDWR}) {
-        for (int n = 0; n < 16; ++n) (void)open(flags == O_PATH ? "/dev/zero" : "/etc/passwd", flags);
-        (void)close_range(3, ~0U, 0);
-      }
-  });
-  for (int round = 0; round < 100; ++round)
-    for (const auto method : {ScanMethod::bpf, ScanMethod::procfs})
-      EXPECT_FALSE(has_row(look(method, crowd.pids()), "hit "))
-          << "round " << round << (method == ScanMethod::bpf ? " by BPF" : " by /proc");
-}
-
-/// Its table does not go into one report, so it is exchanged between two as well.
-TEST(Scans, FindNothingTwiceInALargeTableThatIsExchangedAllTheTime) {
-  SKIP_WITHOUT_BPF();
-  Crowd crowd;
-  crowd.add([](const auto& ready) {
-    open_many_ends();
-    ready();
-    exchange_table_for_ever();
-  });
-  const auto expected = look(ScanMethod::procfs, crowd.pids()).channel_ends;
-  EXPECT_GT(expected, 12000U);
-  for (int round = 0; round < 50; ++round)
-    EXPECT_EQ(look(ScanMethod::bpf, crowd.pids()).channel_ends, expected) << "round " << round;
 }
 
 /// Others that are never the same for two scans.
@@ -469,71 +239,9 @@ int compare_inside() {
   return bpf.rows == procfs.rows ? 0 : 6;
 }
 
-/// The exit code of `work` in a child that is the first process of a new pid namespace.
-template <class Work>
-int run_in_pid_namespace(const Work& work) {
-  const pid_t outer = fork();
-  if (outer == 0) {
-    if (unshare(CLONE_NEWPID) != 0) _exit(90);
-    const pid_t first = fork();
-    if (first == 0) {
-      const int code = work();
-      (void)fflush(stdout);
-      _exit(code);
-    }
-    int status = 0;
-    (void)waitpid(first, &status, 0);
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 91);
-  }
-  int status = 0;
-  (void)waitpid(outer, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 92;
-}
-
 TEST(Scans, FindTheSameInAChildPidNamespace) {
   SKIP_WITHOUT_BPF();
   EXPECT_EQ(run_in_pid_namespace(compare_inside), 0);
-}
-
-void set_next_pid(int pid) {
-  const auto text = std::to_string(pid - 1);
-  const int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-  (void)!write(fd, text.data(), text.size());
-  (void)close(fd);
-}
-
-/// Numbers came round: the thread is walked past long before its process, in whose table the node is then. When the
-/// walk comes to the process, the main thread has left that table. How many of twenty scans did not find the node?
-int miss_inside() {
-  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 92;
-  if (mount("proc", "/proc", "proc", 0, nullptr) != 0) return 93;
-  Crowd between;
-  set_next_pid(2000);
-  for (int n = 0; n < 4; ++n) between.add([](const auto&) { open_many_ends(); });
-  int missed = 0;
-  for (int round = 0; round < 20; ++round) {
-    Crowd crowd;
-    set_next_pid(3000);
-    const pid_t holder = crowd.add([&](const auto& ready) {
-      open_node();
-      set_next_pid(1000);
-      std::thread([] {
-        for (;;) (void)pause();
-      }).detach();
-      ready();
-      (void)usleep(static_cast<unsigned>(round) * 1000);
-      if (round % 2 == 0) (void)syscall(SYS_exit, 0);
-      (void)unshare(CLONE_FILES);
-      (void)close_range(0, ~0U, 0);
-    });
-    missed += has_row(look(ScanMethod::bpf, crowd.pids()), fmt::format("hit {} ", holder)) ? 0 : 1;
-  }
-  return missed;
-}
-
-TEST(Scans, FindAThreadWhoseNumberIsLowerThanThatOfItsProcess) {
-  SKIP_WITHOUT_BPF();
-  EXPECT_EQ(run_in_pid_namespace(miss_inside), 0);
 }
 
 /// The kernel gives up on a program when a signal comes while it looks through it.
