@@ -100,9 +100,8 @@ enum { TYPE = 0170000, SOCKET = 0140000, CHARACTER = 0020000, FIFO = 0010000 };
 enum { MINOR_BITS = 20, TYPE_SHIFT = 12 };
 enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
 enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
-enum { BATCHES_IN_ONE_CALL = 2048 };          // some milliseconds, in which this processor does nothing else
-enum { ROUNDS = 16 };                         // for files that are replaced while they are looked at
-enum { MOST_OF_A_BATCH = VACATE_BATCH * ROUNDS * sizeof(struct vacate_long_record) };
+enum { ROUNDS_IN_ONE_CALL = 2048 };           // some milliseconds, in which this processor does nothing else
+enum { MOST_ROUNDS = 16 };                    // of one batch
 
 #define READ(to, object, member) \
   bpf_probe_read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(object)->member))
@@ -247,7 +246,7 @@ INLINE void report_descriptor(const struct vacate_copy *copy, u32 kind, u32 fd) 
   struct vacate_long_record record = {{kind, of_files.pid, of_files.tid, (int)fd, copy->inode}, 0, 0, 0};
   if (report == NULL) return;
   u32 used = report->used;
-  if (used > VACATE_REPORT_SIZE - sizeof(record)) return;  // look_at_batch has seen to it that there is room
+  if (used > VACATE_REPORT_SIZE - sizeof(record)) return;  // look_at_files has seen to it that there is room
   if (kind <= VACATE_SOCKET && !place.is_of_thread) {
     *(struct vacate_short_record *)(report->bytes + used) = record.head;
     report->used = used + sizeof(record.head);
@@ -282,19 +281,7 @@ ONCE int keep_replacements(void) {
   return any != 0;
 }
 
-/// Once for all files of a batch, and again for those that were replaced while they were looked at: their descriptors
-/// have been open all the time. 1: no more.
-static long look_at_files(u32 round, void *unused) {
-  (void)round;
-  (void)unused;
-  copy_files();
-  read_slots_again();
-  bpf_loop(place.count, look_at_candidate, NULL, 0);
-  place.is_restless = keep_replacements();
-  return !place.is_restless;
-}
-
-/// Of the next batch. Whether there are any.
+/// Of the batch at `place.fd`. Whether there are any.
 ONCE int read_slots(void) {
   u64 any = 0;
   if (bpf_probe_read_kernel(place.files, sizeof(place.files), (u64 *)place.slots + place.fd) != 0) return 0;
@@ -302,16 +289,23 @@ ONCE int read_slots(void) {
   return any != 0;
 }
 
-/// 1: there is no room to report all of it.
-static long look_at_batch(u32 index, void *unused) {
+/// One round of a batch: the first is for all of its files, each further one for those that were replaced while they were
+/// looked at, for their descriptors were open all the time. 1: there is no room to report all that may be found.
+static long look_at_files(u32 index, void *unused) {
   (void)index;
   (void)unused;
   struct vacate_report *report = report_of_files();
-  if (report == NULL || report->used > VACATE_REPORT_SIZE - MOST_OF_A_BATCH) return 1;
-  if (read_slots()) {
-    bpf_loop(ROUNDS, look_at_files, NULL, 0);
-    if (place.is_restless) report->is_torn = 1;
+  if (report == NULL || report->used > VACATE_REPORT_SIZE - VACATE_BATCH * sizeof(struct vacate_long_record)) return 1;
+  if (place.rounds != 0 || read_slots()) {
+    copy_files();
+    read_slots_again();
+    bpf_loop(place.count, look_at_candidate, NULL, 0);
+    if (keep_replacements()) {
+      if (++place.rounds < MOST_ROUNDS) return 0;
+      report->is_torn = 1;
+    }
   }
+  place.rounds = 0;
   place.fd += VACATE_BATCH;
   return 0;
 }
@@ -324,7 +318,7 @@ INLINE u32 look_through_table(struct files_struct *files) {
   READ(size, table, max_fds);
   READ(place.slots, table, fd);
   u32 batches = size > place.fd ? (size - place.fd) / VACATE_BATCH : 0;
-  bpf_loop(batches < BATCHES_IN_ONE_CALL ? batches : BATCHES_IN_ONE_CALL, look_at_batch, NULL, 0);
+  bpf_loop(batches < ROUNDS_IN_ONE_CALL ? batches : ROUNDS_IN_ONE_CALL, look_at_files, NULL, 0);
   return place.fd >= size;
 }
 
@@ -365,7 +359,7 @@ int report_files(struct task_context *context) {
   if (is_begun && place.table != (u64)files) report->is_torn = 1;
   if (!is_begun) {
     remember(task, &of_files);
-    place.fd = 0;
+    place.fd = place.rounds = 0;
   }
   place.table = (u64)files;
   u32 is_whole = look_through_table(files);

@@ -82,7 +82,7 @@ struct vacate_place {
   unsigned int fd;             ///< the first of the batch
   unsigned int is_of_thread;
   unsigned int boring_device;  ///< of a file system whose regular files are of no interest
-  unsigned int is_restless;    ///< files of the batch were still being replaced at the end
+  unsigned int rounds;         ///< of this batch that are over: not 0, and `files` are those that were replaced
   unsigned int count;
   unsigned int candidates[VACATE_BATCH];
   unsigned int unused;
