@@ -152,7 +152,7 @@ Result<void> read_beside(int iterator, vacate_report& report, const Take& take) 
     if (n > 0) return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
     if (n < 0 && errno != EAGAIN && errno != EINTR) return system_error("a BPF program's report");
     empty_rounds = report.used == 0 ? empty_rounds + 1 : 0;
-    if (const auto taken = take_report(report, take); !taken) return taken;
+    if (const auto taken = take_report(report, take); !taken) return taken.error();
     if (n == 0) return {};
     if (empty_rounds > kMostEmptyRounds)
       return Error{ErrorCode::unsupported, "a process exchanges its descriptor table faster than it is read"};
