@@ -34,8 +34,9 @@ TEST(RestlessProcesses, AreFoundWhenTheyExchangeTheirTable) {
   int by_bpf = 0;
   for (int round = 0; round < 100; ++round) {
     const auto seen = look(ScanMethod::bpf, crowd.pids());
-    EXPECT_TRUE(has_row(seen, row)) << "round " << round << (seen.used == ScanMethod::bpf ? ", by BPF" : ", by /proc");
-    by_bpf += seen.used == ScanMethod::bpf ? 1 : 0;
+    EXPECT_TRUE(has_row(seen, row)) << "round " << round
+                                    << (seen.use.used == ScanMethod::bpf ? ", by BPF" : ", by /proc");
+    by_bpf += seen.use.used == ScanMethod::bpf ? 1 : 0;
   }
   EXPECT_GT(by_bpf, 0) << "not one look by BPF came to its end";
 }

@@ -64,7 +64,7 @@ inline Rows rows_of(const Walk& walk, const Mappings& mappings, const std::set<p
 struct Seen {
   Rows rows;
   std::size_t channel_ends = 0;  ///< in tables of processes; rows would hide one that was found twice
-  ScanMethod used = ScanMethod::procfs;
+  ScanUse use;
 };
 
 inline Seen look(ScanMethod method, const std::set<pid_t>& pids, const std::vector<std::uint64_t>& watched = {}) {
@@ -76,7 +76,7 @@ inline Seen look(ScanMethod method, const std::set<pid_t>& pids, const std::vect
   const auto& ends = walker.result().channels;
   const auto counts = [&](const ChannelEnd& end) { return end.tid == end.pid && pids.contains(end.pid); };
   const auto channel_ends = static_cast<std::size_t>(std::count_if(ends.begin(), ends.end(), counts));
-  return {rows_of(walker.result(), looked.mappings, pids), channel_ends, looked.use.used};
+  return {rows_of(walker.result(), looked.mappings, pids), channel_ends, looked.use};
 }
 
 /// Processes that end with the test.

@@ -101,7 +101,7 @@ enum { MINOR_BITS = 20, TYPE_SHIFT = 12 };
 enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
 enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
 enum { ROUNDS_IN_ONE_CALL = 2048 };           // some milliseconds, in which this processor does nothing else
-enum { MOST_ROUNDS = 16 };                    // of one batch
+enum { MOST_ROUNDS = 128 };                   // of one batch
 
 #define READ(to, object, member) \
   bpf_probe_read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(object)->member))
@@ -294,7 +294,7 @@ ONCE int read_slots(void) {
 static long look_at_files(u32 index, void *unused) {
   (void)index;
   (void)unused;
-  struct vacate_report *report = report_of_files();
+  const struct vacate_report *report = report_of_files();
   if (report == NULL || report->used > VACATE_REPORT_SIZE - VACATE_BATCH * sizeof(struct vacate_long_record)) return 1;
   if (place.rounds != 0 || read_slots()) {
     copy_files();
@@ -302,7 +302,7 @@ static long look_at_files(u32 index, void *unused) {
     bpf_loop(place.count, look_at_candidate, NULL, 0);
     if (keep_replacements()) {
       if (++place.rounds < MOST_ROUNDS) return 0;
-      report->is_torn = 1;
+      place.is_restless = 1;
     }
   }
   place.rounds = 0;
@@ -362,12 +362,16 @@ int report_files(struct task_context *context) {
     place.fd = place.rounds = 0;
   }
   place.table = (u64)files;
+  place.is_restless = 0;
   u32 is_whole = look_through_table(files);
   order_reads();
   READ(files_now, task, files);
-  if (files_now == files && !is_whole) return 1;
+  if (files_now == files) {
+    if (place.is_restless) report->is_torn = 1;
+    if (is_whole) place.table = 0;
+    return !is_whole;
+  }
   place.table = 0;
-  if (files_now == files) return 0;
   report->used = used;  // the table may have been another's meanwhile
   if (files_now == NULL) return 0;
   if (is_begun) report->is_torn = 1;

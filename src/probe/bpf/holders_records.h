@@ -83,9 +83,9 @@ struct vacate_place {
   unsigned int is_of_thread;
   unsigned int boring_device;  ///< of a file system whose regular files are of no interest
   unsigned int rounds;         ///< of this batch that are over: not 0, and `files` are those that were replaced
+  unsigned int is_restless;    ///< files of some batch were still being replaced after its last round
   unsigned int count;
   unsigned int candidates[VACATE_BATCH];
-  unsigned int unused;
 };
 
 enum { VACATE_REPORT_SIZE = 1 << 18 };
