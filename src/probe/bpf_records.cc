@@ -49,7 +49,7 @@ BpfRecordStream::Cut BpfRecordStream::cut_record(std::string_view& bytes, BpfRec
   if (bytes.size() < sizeof kind) return Cut::partial;
   std::memcpy(&kind, bytes.data(), sizeof kind);
   record.kind = kind & VACATE_KIND_BITS;
-  if (record.kind == VACATE_NONE || record.kind > VACATE_SHARER || (kind & ~kKnownFlags) != 0) return Cut::malformed;
+  if (record.kind == VACATE_NONE || record.kind > VACATE_RESTLESS || (kind & ~kKnownFlags) != 0) return Cut::malformed;
   if (bytes.size() < size_of(kind)) return Cut::partial;
   vacate_long_record raw{};
   std::memcpy(&raw, bytes.data(), size_of(kind));
@@ -90,6 +90,10 @@ void BpfFindings::take_descriptor(const BpfRecord& record) {
     sharers[record.pid].push_back(record.tid);
     return;
   }
+  if (record.kind == VACATE_RESTLESS) {
+    restless.insert(record.pid);
+    return;
+  }
   if (is_known_table(record)) return;
   NodeHit hit{record.pid, record.tid, record.fd, {}};
   switch (record.kind) {
@@ -118,7 +122,7 @@ void BpfFindings::take_descriptor(const BpfRecord& record) {
 }
 
 void BpfFindings::take_mapping(const BpfRecord& record) {
-  if (!is_looked_into(record.pid) || record.kind == VACATE_SHARER) return;
+  if (!is_looked_into(record.pid) || record.kind >= VACATE_SHARER) return;
   std::optional<NodeKey> node;
   if (record.kind == VACATE_BUFFER) {
     node = NodeKey{NodeKind::dma_buf, record.device, record.inode};
@@ -136,6 +140,16 @@ void sort_as_walked(std::vector<NodeHit>& hits) { sort_hits(hits); }
 void BpfFindings::sort() {
   sort_hits(hits);
   sort_hits(files);
+}
+
+void BpfFindings::leave_out_restless() {
+  if (restless.empty()) return;
+  const auto is_restless = [&](const auto& found) { return restless.contains(found.pid); };
+  std::erase_if(hits, is_restless);
+  std::erase_if(files, is_restless);
+  std::erase_if(to_ask, is_restless);
+  std::erase_if(sharers, [&](const auto& entry) { return restless.contains(entry.first); });
+  channels.erase_processes(restless);
 }
 
 /// A thread with a table of its own brings the memory of its process once more, and all threads of one whose leader has

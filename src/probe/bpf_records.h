@@ -74,6 +74,8 @@ class BpfFindings {
 
   void take_descriptor(const BpfRecord& record);
   void take_mapping(const BpfRecord& record);
+  /// Forgets what came of restless processes.
+  void leave_out_restless();
   /// Hits and files into the order of a walk over /proc.
   void sort();
   [[nodiscard]] Mappings mappings() const;
@@ -84,6 +86,7 @@ class BpfFindings {
   std::vector<NodeHit> to_ask;  ///< rings and buffers, which numbers alone do not tell; their nodes are empty
   /// By process: threads that were passed before the main thread, when they had its table.
   std::map<pid_t, std::vector<pid_t>> sharers;
+  std::set<pid_t> restless;  ///< processes that exchange what they have open too fast: what came of them is not all
 
  private:
   [[nodiscard]] bool is_looked_into(pid_t pid);

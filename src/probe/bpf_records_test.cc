@@ -83,7 +83,7 @@ TEST(BpfRecordStream, CutsPiecesOfAnySize) {
 
 TEST(BpfRecordStream, RefusesWhatIsNoRecord) {
   const auto ignore = [](const BpfRecord&) {};
-  for (const unsigned kind : {0U, 8U, 0xFFU, 0x401U, ~0U}) {
+  for (const unsigned kind : {0U, 9U, 0xFFU, 0x401U, ~0U}) {
     BpfRecordStream stream;
     EXPECT_FALSE(stream.feed(bytes_of(vacate_short_record{kind, 1, 1, 1, 1}), ignore)) << kind;
   }
@@ -151,6 +151,20 @@ TEST_F(Findings, ThreadsThatCameBeforeTheirProcessAreKeptByProcess) {
   EXPECT_THAT(found.hits, IsEmpty());
   ASSERT_TRUE(feed_mappings(found, sharer(10, 6)));
   EXPECT_THAT(found.mappings().hits, IsEmpty());
+}
+
+TEST_F(Findings, OfRestlessProcessesNothingIsLeft) {
+  auto found = make();
+  ASSERT_TRUE(feed(found, node(10, 10, 3, 2) + node(20, 20, 3, 2) +
+                              bytes_of(vacate_short_record{VACATE_PIPE, 20, 20, 4, 5}) +
+                              bytes_of(vacate_short_record{VACATE_SHARER, 20, 5, 0, 0}) +
+                              bytes_of(vacate_short_record{VACATE_RESTLESS, 20, 20, 0, 0})));
+  found.leave_out_restless();
+  ASSERT_THAT(found.hits, SizeIs(1));
+  EXPECT_EQ(found.hits[0].pid, 10);
+  EXPECT_TRUE(found.channels.empty());
+  EXPECT_THAT(found.sharers, IsEmpty());
+  EXPECT_THAT(found.restless, ElementsAre(20));
 }
 
 TEST_F(Findings, WhoWatchesGetsFilesAndNoNodes) {

@@ -131,8 +131,6 @@ Result<void> read_to_end(int iterator, const Take& take) {
 /// Takes what the program has put into the report, which empties it.
 template <class Take>
 Result<void> take_report(vacate_report& report, const Take& take) {
-  if (report.is_torn != 0)
-    return Error{ErrorCode::unsupported, "a process exchanges its descriptors faster than they are read"};
   if (report.used > VACATE_REPORT_SIZE || !take(std::string_view(report.bytes, report.used)))
     return Error{ErrorCode::unsupported, "a BPF program's report is not understood"};
   report.used = 0;
@@ -143,7 +141,7 @@ Result<void> take_report(vacate_report& report, const Take& take) {
 template <class Take>
 Result<void> read_beside(int iterator, vacate_report& report, const Take& take) {
   // Where there is nothing to report it calls for another round only after tens of thousands of descriptors, or when a
-  // table was exchanged while it was looked through. Who does that all the time does not keep vacate.
+  // table was exchanged while it was looked through.
   static constexpr unsigned kMostEmptyRounds = 1000;
   unsigned empty_rounds = 0;
   for (;;) {
@@ -154,8 +152,7 @@ Result<void> read_beside(int iterator, vacate_report& report, const Take& take) 
     empty_rounds = report.used == 0 ? empty_rounds + 1 : 0;
     if (const auto taken = take_report(report, take); !taken) return taken.error();
     if (n == 0) return {};
-    if (empty_rounds > kMostEmptyRounds)
-      return Error{ErrorCode::unsupported, "a process exchanges its descriptor table faster than it is read"};
+    if (empty_rounds > kMostEmptyRounds) return Error{ErrorCode::unsupported, "a BPF program comes to no end"};
   }
 }
 
@@ -199,13 +196,15 @@ Result<void> BpfScan::walk_descriptors() {
       read_beside(files_.get(), *report_, [&](std::string_view piece) { return stream.feed(piece, take); });
   if (!whole) return whole.error();
   if (!stream.at_boundary()) return Error{ErrorCode::unsupported, "a BPF program's report ends too soon"};
+  found.leave_out_restless();
   found.sort();
   walk.hits = std::move(found.hits);
   walk.channels = std::move(found.channels);
   walk.files = std::move(found.files);
   for (const auto& asked : found.to_ask) walker_.look_at_descriptor(asked.pid, asked.tid, asked.fd);
   look_after_sharers(found);
-  if (!found.to_ask.empty() || !found.sharers.empty()) sort_as_walked(walk.hits);
+  for (const auto pid : found.restless) walker_.look_at_process(pid);
+  sort_as_walked(walk.hits);
   return {};
 }
 

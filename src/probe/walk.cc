@@ -161,6 +161,10 @@ void Walker::look_at_descriptor(pid_t pid, pid_t tid, int fd) {
   DescriptorWalk(*context_).look_at(pid, tid, fd, walk_);
 }
 
+void Walker::look_at_process(pid_t pid) {
+  if (const auto* process = find_by_pid(walk_.processes, pid)) DescriptorWalk(*context_).walk(*process, walk_);
+}
+
 void Walker::look_at_threads(pid_t pid, const std::vector<pid_t>& tids) {
   DescriptorWalk(*context_).walk_threads(pid, tids, walk_);
 }

@@ -81,6 +81,8 @@ class Walker {
   void walk_all_descriptors();
   /// One descriptor that was found otherwise and that numbers alone do not tell.
   void look_at_descriptor(pid_t pid, pid_t tid, int fd);
+  /// Adds all that a listed process has open.
+  void look_at_process(pid_t pid);
   /// Adds what some threads of a process have open, but for tables that are its own.
   void look_at_threads(pid_t pid, const std::vector<pid_t>& tids);
 

@@ -102,6 +102,9 @@ enum { OPENED_AS_PATH = 0x4000, DMA_BUF_MAGIC = 0x444d4142 };
 enum { OF_ARRAY = 2, CAN_BE_MAPPED = 1024 };  // BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE
 enum { ROUNDS_IN_ONE_CALL = 2048 };           // some milliseconds, in which this processor does nothing else
 enum { MOST_ROUNDS = 128 };                   // of one batch
+enum { MOST_EXCHANGES = 16 };                 // of one table
+/// For a batch and one record about its process.
+enum { ROOM = (VACATE_BATCH + 1) * sizeof(struct vacate_long_record) };
 
 #define READ(to, object, member) \
   bpf_probe_read_kernel(&(to), sizeof(to), __builtin_preserve_access_index(&(object)->member))
@@ -295,7 +298,7 @@ static long look_at_files(u32 index, void *unused) {
   (void)index;
   (void)unused;
   const struct vacate_report *report = report_of_files();
-  if (report == NULL || report->used > VACATE_REPORT_SIZE - VACATE_BATCH * sizeof(struct vacate_long_record)) return 1;
+  if (report == NULL || report->used > VACATE_REPORT_SIZE - ROOM) return 1;
   if (place.rounds != 0 || read_slots()) {
     copy_files();
     read_slots_again();
@@ -310,8 +313,9 @@ static long look_at_files(u32 index, void *unused) {
   return 0;
 }
 
-/// Looks through the table from `place.fd` on. Whether it came to the end.
-INLINE u32 look_through_table(struct files_struct *files) {
+/// From `place.fd` on. Whether it came to the end.
+ONCE int look_through_table(void) {
+  struct files_struct *files = (struct files_struct *)place.table;
   struct fdtable *table = NULL;
   u32 size = 0;
   READ(table, files, fdt);
@@ -322,18 +326,13 @@ INLINE u32 look_through_table(struct files_struct *files) {
   return place.fd >= size;
 }
 
-/// A thread has the table of its process, but its number comes first, so the main thread may leave the table before the
-/// walk is there. Whether there was room to say so.
-INLINE u32 report_sharer(struct vacate_report *report, struct task_struct *task) {
+/// About a thread, or the process of which it is: no descriptor.
+INLINE void report_owner(struct vacate_report *report, u32 kind) {
+  const struct vacate_short_record record = {kind, of_files.pid, of_files.tid, 0, 0};
   u32 used = report->used;
-  if (used > VACATE_REPORT_SIZE - sizeof(struct vacate_short_record)) return 0;
-  remember(task, &of_files);
-  place.table = 0;
-  if (of_files.tid > of_files.pid) return 1;
-  const struct vacate_short_record record = {VACATE_SHARER, of_files.pid, of_files.tid, 0, 0};
+  if (used > VACATE_REPORT_SIZE - sizeof(record)) return;  // there is room: see ROOM
   *(struct vacate_short_record *)(report->bytes + used) = record;
   report->used = used + sizeof(record);
-  return 1;
 }
 
 INLINE struct files_struct *table_of_process(struct task_struct *task) {
@@ -349,33 +348,37 @@ SECTION("iter/task")
 int report_files(struct task_context *context) {
   struct task_struct *task = context->task;
   struct vacate_report *report = report_of_files();
-  if (task == NULL || report == NULL) return 0;
   struct files_struct *files = NULL, *files_now = NULL;
+  if (task == NULL || report == NULL) return 0;
   READ(files, task, files);
   if (files == NULL) return 0;
-  place.is_of_thread = task->pid != task->tgid;
-  if (place.is_of_thread && files == table_of_process(task)) return !report_sharer(report, task);
-  u32 used = report->used, is_begun = is_at(&of_files, task) && place.table != 0;
-  if (is_begun && place.table != (u64)files) report->is_torn = 1;
+  u32 used = report->used, is_of_thread = task->pid != task->tgid, is_begun = is_at(&of_files, task);
+  if (used > VACATE_REPORT_SIZE - ROOM) return 1;
   if (!is_begun) {
     remember(task, &of_files);
-    place.fd = place.rounds = 0;
+    place.table = place.fd = place.rounds = place.exchanges = 0;
   }
+  if (is_of_thread && files == table_of_process(task)) {
+    // The main thread may leave the table before the walk has come to it, if its number is the higher one.
+    if (of_files.tid < of_files.pid) report_owner(report, VACATE_SHARER);
+    return 0;
+  }
+  is_begun = place.table != 0;
+  place.is_of_thread = is_of_thread;
+  place.is_restless = is_begun && place.table != (u64)files;
   place.table = (u64)files;
-  place.is_restless = 0;
-  u32 is_whole = look_through_table(files);
+  u32 is_whole = look_through_table();
   order_reads();
   READ(files_now, task, files);
-  if (files_now == files) {
-    if (place.is_restless) report->is_torn = 1;
-    if (is_whole) place.table = 0;
-    return !is_whole;
-  }
-  place.table = 0;
-  report->used = used;  // the table may have been another's meanwhile
   if (files_now == NULL) return 0;
-  if (is_begun) report->is_torn = 1;
-  return 1;
+  if (files_now != files) {  // what was read may have been another's
+    report->used = used;
+    place.table = place.fd = place.rounds = 0;
+    place.is_restless |= is_begun | (++place.exchanges > MOST_EXCHANGES);
+    if (!place.is_restless) return 1;
+  }
+  if (place.is_restless) report_owner(report, VACATE_RESTLESS);
+  return !is_whole && !place.is_restless;
 }
 
 SECTION("iter/task_vma")

@@ -29,6 +29,7 @@ enum vacate_kind {
   VACATE_ANONYMOUS = 5,  ///< an anonymous file with an inode of its own
   VACATE_BUFFER = 6,     ///< a dma-buf
   VACATE_SHARER = 7,     ///< no descriptor: a thread that shared the table of its process when the walk passed it
+  VACATE_RESTLESS = 8,   ///< nor this: a process that exchanges what it has open faster than it can be read
   VACATE_KIND_BITS = 0xff,
   VACATE_PATH_ONLY = 0x100,  ///< opened with O_PATH
   VACATE_LONG = 0x200,       ///< the long form follows
@@ -83,7 +84,8 @@ struct vacate_place {
   unsigned int is_of_thread;
   unsigned int boring_device;  ///< of a file system whose regular files are of no interest
   unsigned int rounds;         ///< of this batch that are over: not 0, and `files` are those that were replaced
-  unsigned int is_restless;    ///< files of some batch were still being replaced after its last round
+  unsigned int exchanges;      ///< of this table while it was looked through
+  unsigned int is_restless;    ///< it cannot be read: files of a batch, or the table, are replaced all the time
   unsigned int count;
   unsigned int candidates[VACATE_BATCH];
 };
@@ -93,7 +95,7 @@ enum { VACATE_REPORT_SIZE = 1 << 18 };
 /// The descriptors found, in memory that the program and its reader share. The program writes only while its iterator
 /// is read, so no more than one of them is at it.
 struct vacate_report {
-  unsigned int used;     ///< bytes; set back to 0 by whoever has taken them
-  unsigned int is_torn;  ///< not 0: a process exchanged what was being read, more often than it could be read again
+  unsigned int used;  ///< bytes; set back to 0 by whoever has taken them
+  unsigned int unused;
   char bytes[VACATE_REPORT_SIZE];
 };
