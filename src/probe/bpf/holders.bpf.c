@@ -352,9 +352,9 @@ int report_files(struct task_context *context) {
   if (task == NULL || report == NULL) return 0;
   READ(files, task, files);
   if (files == NULL) return 0;
-  u32 used = report->used, is_of_thread = task->pid != task->tgid, is_begun = is_at(&of_files, task);
+  u32 used = report->used, is_of_thread = task->pid != task->tgid;
   if (used > VACATE_REPORT_SIZE - ROOM) return 1;
-  if (!is_begun) {
+  if (!is_at(&of_files, task)) {
     remember(task, &of_files);
     place.table = place.fd = place.rounds = place.exchanges = 0;
   }
@@ -363,16 +363,16 @@ int report_files(struct task_context *context) {
     if (of_files.tid < of_files.pid) report_owner(report, VACATE_SHARER);
     return 0;
   }
-  is_begun = place.table != 0;
+  u32 is_begun = place.table != 0;
   place.is_of_thread = is_of_thread;
   place.is_restless = is_begun && place.table != (u64)files;
   place.table = (u64)files;
   u32 is_whole = look_through_table();
   order_reads();
   READ(files_now, task, files);
-  if (files_now == NULL) return 0;
   if (files_now != files) {  // what was read may have been another's
     report->used = used;
+    if (files_now == NULL) return 0;
     place.table = place.fd = place.rounds = 0;
     place.is_restless |= is_begun | (++place.exchanges > MOST_EXCHANGES);
     if (!place.is_restless) return 1;

@@ -71,7 +71,7 @@ struct vacate_copy {
   unsigned int mode;         ///< f_mode
 };
 
-/// And where in a descriptor table.
+/// Where in a descriptor table a program is.
 enum { VACATE_BATCH = 32 };  ///< descriptors that are looked at together; tables have a multiple of 64
 struct vacate_place {
   unsigned long long table;  ///< 0: in none
