@@ -135,9 +135,7 @@ void BpfFindings::take_mapping(const BpfRecord& record) {
   if (node) ++mapped_[record.pid][record.tid][*node];
 }
 
-void sort_as_walked(std::vector<NodeHit>& hits) { sort_hits(hits); }
-
-void BpfFindings::sort() {
+void sort_as_walked(std::vector<NodeHit>& hits, std::vector<FileHit>& files) {
   sort_hits(hits);
   sort_hits(files);
 }

@@ -62,7 +62,7 @@ class BpfRecordStream {
 };
 
 /// The order in which a walk over /proc finds them.
-void sort_as_walked(std::vector<NodeHit>& hits);
+void sort_as_walked(std::vector<NodeHit>& hits, std::vector<FileHit>& files);
 
 /// What of the processes known to the walk the records are about.
 class BpfFindings {
@@ -76,8 +76,6 @@ class BpfFindings {
   void take_mapping(const BpfRecord& record);
   /// Forgets what came of restless processes.
   void leave_out_restless();
-  /// Hits and files into the order of a walk over /proc.
-  void sort();
   [[nodiscard]] Mappings mappings() const;
 
   std::vector<NodeHit> hits;

@@ -129,7 +129,7 @@ TEST_F(Findings, ATableOfSeveralThreadsCountsOnce) {
 TEST_F(Findings, ComeInTheOrderOfAWalk) {
   auto found = make();
   ASSERT_TRUE(feed(found, node(20, 5, 3, 8) + node(20, 20, 9, 2) + node(20, 20, 4, 2) + node(10, 10, 3, 2)));
-  found.sort();
+  sort_as_walked(found.hits, found.files);
   std::vector<std::pair<pid_t, int>> order;
   for (const auto& hit : found.hits) order.emplace_back(hit.tid, hit.fd);
   EXPECT_THAT(order, ElementsAre(std::pair(10, 3), std::pair(20, 4), std::pair(20, 9), std::pair(5, 3)));

@@ -197,14 +197,13 @@ Result<void> BpfScan::walk_descriptors() {
   if (!whole) return whole.error();
   if (!stream.at_boundary()) return Error{ErrorCode::unsupported, "a BPF program's report ends too soon"};
   found.leave_out_restless();
-  found.sort();
   walk.hits = std::move(found.hits);
   walk.channels = std::move(found.channels);
   walk.files = std::move(found.files);
   for (const auto& asked : found.to_ask) walker_.look_at_descriptor(asked.pid, asked.tid, asked.fd);
   look_after_sharers(found);
   for (const auto pid : found.restless) walker_.look_at_process(pid);
-  sort_as_walked(walk.hits);
+  sort_as_walked(walk.hits, walk.files);
   return {};
 }
 
