@@ -25,7 +25,7 @@ using vacate::system_error;
 using vacate::UniqueFd;
 
 constexpr const char* kSlowFile = "/run/lab/driver/slow";
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kSlowPage = 4096;
 // core(5): the default, and mappings of shared files.
 constexpr std::string_view kFilter = "0x3b";
 
@@ -49,10 +49,11 @@ Result<void> prepare_dump(std::uint32_t page, std::int64_t dump_ms) {
   const UniqueFd slow(open(kSlowFile, O_RDWR | O_CLOEXEC));
   const DelayRequest request{dump_ms};
   if (!slow || ioctl(slow.get(), kDelayRead, &request) != 0) return system_error(kSlowFile);
-  void* const memory =
-      mmap(nullptr, kPage, PROT_READ, MAP_SHARED, slow.get(), static_cast<off_t>(page) * static_cast<off_t>(kPage));
+  void* const memory = mmap(nullptr, kSlowPage, PROT_READ, MAP_SHARED, slow.get(),
+                            static_cast<off_t>(page) * static_cast<off_t>(kSlowPage));
   // Nobody else's page may be read ahead with it.
-  if (memory == MAP_FAILED || madvise(memory, kPage, MADV_RANDOM) != 0) return system_error("mapping the slow file");
+  if (memory == MAP_FAILED || madvise(memory, kSlowPage, MADV_RANDOM) != 0)
+    return system_error("mapping the slow file");
   return {};
 }
 

@@ -16,7 +16,7 @@ using vacate::system_error;
 using vacate::UniqueFd;
 
 Result<void> ShmHoldings::acquire(const ShmPlan& plan) {
-  constexpr std::uint64_t kPage = 4096;
+  constexpr std::uint64_t kLeast = 4096;
   if (plan.use == ShmUse::attached) {
     void* memory = shmat(static_cast<int>(plan.id), nullptr, 0);
     // shmat(2) fails with an address that no mapping can have.
@@ -27,7 +27,7 @@ Result<void> ShmHoldings::acquire(const ShmPlan& plan) {
   UniqueFd file(open(("/dev/shm/" + plan.name).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return system_error("/dev/shm/" + plan.name);
   if (plan.use == ShmUse::mapped) {
-    const auto size = static_cast<std::size_t>(std::max(plan.bytes, kPage));
+    const auto size = static_cast<std::size_t>(std::max(plan.bytes, kLeast));
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
     if (memory == MAP_FAILED) return system_error("mapping /dev/shm/" + plan.name);
     mappings_.push_back({memory, size});

@@ -14,7 +14,7 @@
 namespace lab {
 namespace {
 
-SignalPolicy policy;  // of this process; handlers have no other way to find it
+SignalPolicy own_policy;  // of this process; handlers have no other way to find it
 std::atomic<int> dying{0};
 std::atomic<std::uint32_t> copies_wanted{0};
 std::atomic<bool> let_go_wanted{false};
@@ -27,15 +27,15 @@ bool is_fault(int sig) noexcept {
 
 /// An end that it chooses itself is neither slow nor stuck.
 void let_go() noexcept {
-  if (policy.driver_fd < 0) return;
+  if (own_policy.driver_fd < 0) return;
   const DelayRequest none{0};
-  ioctl(policy.driver_fd, kAnswer);
-  ioctl(policy.driver_fd, kDelayExit, &none);
+  ioctl(own_policy.driver_fd, kAnswer);
+  ioctl(own_policy.driver_fd, kDelayExit, &none);
 }
 
 void record(int sig) noexcept {
-  policy.board.slot(policy.slot).received[static_cast<std::size_t>(sig)].fetch_add(1);
-  policy.board.announce();
+  own_policy.board.slot(own_policy.slot).received[static_cast<std::size_t>(sig)].fetch_add(1);
+  own_policy.board.announce();
 }
 
 void react(int sig) noexcept {
@@ -45,21 +45,21 @@ void react(int sig) noexcept {
     return;
   }
   const bool polite = sig == SIGTERM || sig == SIGINT || sig == SIGHUP;
-  if (polite && policy.on_term == TermHabit::ignore) return;
-  if (polite && policy.on_term == TermHabit::fork) {
+  if (polite && own_policy.on_term == TermHabit::ignore) return;
+  if (polite && own_policy.on_term == TermHabit::fork) {
     copies_wanted.fetch_add(1);
-    policy.board.nudge(policy.slot);
+    own_policy.board.nudge(own_policy.slot);
     return;
   }
-  if (polite && policy.on_term == TermHabit::let_go) {
+  if (polite && own_policy.on_term == TermHabit::let_go) {
     let_go_wanted.store(true);
-    policy.board.nudge(policy.slot);
+    own_policy.board.nudge(own_policy.slot);
     return;
   }
-  if (policy.on_term == TermHabit::slow && (sig == SIGTERM || sig == SIGINT)) {
+  if (own_policy.on_term == TermHabit::slow && (sig == SIGTERM || sig == SIGINT)) {
     int none = 0;
     dying.compare_exchange_strong(none, sig);
-    policy.board.nudge(policy.slot);  // its loop may be just about to wait
+    own_policy.board.nudge(own_policy.slot);  // its loop may be just about to wait
     return;
   }
   die_by(sig);
@@ -68,8 +68,8 @@ void react(int sig) noexcept {
 void on_signal(int sig, siginfo_t* info, void* /*context*/) {
   const int saved = errno;
   if (sig == SIGCHLD) {
-    reap_children(policy.board);
-  } else if (sig == parent_ended_signal() && (getppid() != policy.parent || policy.parent == 0)) {
+    reap_children(own_policy.board);
+  } else if (sig == parent_ended_signal() && (getppid() != own_policy.parent || own_policy.parent == 0)) {
     // A parent in another pid namespace is 0, before and after.
     let_go();
     _exit(0);
@@ -87,7 +87,7 @@ void on_signal(int sig, siginfo_t* info, void* /*context*/) {
 int parent_ended_signal() noexcept { return SIGRTMAX - 3; }
 
 void set_signal_policy(const SignalPolicy& fresh) noexcept {
-  policy = fresh;
+  own_policy = fresh;
   dying.store(0);
   copies_wanted.store(0);
   let_go_wanted.store(false);
@@ -128,7 +128,7 @@ void die_by(int sig) noexcept {
   sigaddset(&only, sig);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   syscall(SYS_tgkill, getpid(), gettid(), sig);
-  policy.board.slot(policy.slot).died_by.store(sig);
+  own_policy.board.slot(own_policy.slot).died_by.store(sig);
   _exit(128 + sig);  // a signal whose default is to be ignored, or pid 1 of a namespace
 }
 

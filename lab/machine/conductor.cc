@@ -28,7 +28,7 @@ using vacate::UniqueFd;
 
 Board reaper_board;  // for the handler, which has no other way to find it
 
-void on_child(int /*sig*/) {
+void on_ended_child(int /*sig*/) {
   const int saved = errno;
   reap_children(reaper_board);
   errno = saved;
@@ -83,7 +83,7 @@ void Conductor::become_init() const {
   (void)set_cmdline({"/sbin/init"});  // cosmetic
   reaper_board = setup_.board;
   struct sigaction action {};
-  action.sa_handler = on_child;
+  action.sa_handler = on_ended_child;
   action.sa_flags = SA_RESTART;
   sigaction(SIGCHLD, &action, nullptr);
 }

@@ -31,7 +31,7 @@ using vacate::Result;
 using vacate::system_error;
 using vacate::UniqueFd;
 
-constexpr int kBacklog = 8;
+constexpr int kClientBacklog = 8;
 constexpr auto kObeyLimit = std::chrono::seconds(2);
 
 std::string pipe_directory(const ActorSpec& control) {
@@ -55,7 +55,7 @@ Result<std::unique_ptr<MpsDaemon>> MpsDaemon::start(const MpsSpec& spec, const A
   if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       chmod(path.c_str(), 0666) != 0 || chmod(folder.c_str(), 0755) != 0 ||
       chown(path.c_str(), owner.uid, owner.gid) != 0 || chown(folder.c_str(), owner.uid, owner.gid) != 0 ||
-      listen(listener.get(), kBacklog) != 0) {
+      listen(listener.get(), kClientBacklog) != 0) {
     return system_error(path);
   }
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

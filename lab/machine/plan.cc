@@ -8,8 +8,6 @@
 namespace lab {
 namespace {
 
-constexpr std::uint64_t kMebibyte = 1U << 20U;
-
 std::int64_t milliseconds(Seconds seconds) { return static_cast<std::int64_t>(std::llround(seconds * 1000)); }
 
 /// How a hold is made: by opening nodes of its own, or out of what a fork brings along.

@@ -23,7 +23,6 @@ using vacate::Result;
 using vacate::system_error;
 using vacate::UniqueFd;
 
-constexpr std::uint64_t kMebibyte = 1U << 20U;
 constexpr mode_t kForAll = 0666;  // actors of any user are to use them
 
 timespec ago(Seconds age) {

@@ -116,7 +116,7 @@ Result<UniqueFd> pidfd_of_self() {
 std::atomic<Region*> watched_region{nullptr};
 
 /// A child has ended, perhaps pid 1: the supervisor is to look.
-void on_child(int /*sig*/) {
+void on_end_of_init(int /*sig*/) {
   const int saved = errno;
   if (Region* region = watched_region.load()) futex_bump(region->event);
   errno = saved;
@@ -160,7 +160,7 @@ Result<void> supervise(const Case& scenario, const MachinePaths& paths, const Ma
 
   watched_region.store(&board->region());
   struct sigaction action {};
-  action.sa_handler = on_child;
+  action.sa_handler = on_end_of_init;
   sigaction(SIGCHLD, &action, nullptr);
   auto frozen = groups.v1_freezer.empty() ? Result<UniqueFd>(UniqueFd()) : start_thawer(groups.v1_freezer);
   if (!frozen) return frozen.error();

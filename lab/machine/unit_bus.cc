@@ -37,7 +37,7 @@ constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
 constexpr const char* kService = "org.freedesktop.systemd1.Service";
 constexpr const char* kNoSuchUnit = "org.freedesktop.systemd1.NoSuchUnit";
-constexpr int kBacklog = 128;
+constexpr int kBusBacklog = 128;
 
 /// A string that libsystemd gave and malloc owns.
 struct Freed {
@@ -319,7 +319,7 @@ Result<std::unique_ptr<UnitBus>> UnitBus::start(Units& units) {
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
   if (!listener || bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      chmod(kSocket, 0666) != 0 || listen(listener.get(), kBacklog) != 0) {
+      chmod(kSocket, 0666) != 0 || listen(listener.get(), kBusBacklog) != 0) {
     return system_error("the machine's message bus");
   }
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -8,6 +8,7 @@
 #include "app/select.h"
 #include "app/shm_of_ended.h"
 #include "attribute/protection.h"
+#include "base/deadline.h"
 #include "execute/live_executor.h"
 #include "execute/recording_executor.h"
 #include "plan/narrowing.h"
@@ -71,8 +72,6 @@ Policy with_allowance(Policy policy, const PreparedFree& prepared) {
   policy.recent_release += allowance_for(prepared);
   return policy;
 }
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The GPUs as they were at the one look that was taken.
 std::vector<Release> releases_at(const PreparedFree& prepared, const Policy& policy) {
@@ -206,9 +205,9 @@ bool may_hide_leftovers(const std::vector<Release>& releases, std::initializer_l
 }
 
 /// One command at work: everything it has done so far.
-class Conduct {
+class FreeConduct {
  public:
-  Conduct(PreparedFree prepared, const FreeTools& tools, const Policy& policy)
+  FreeConduct(PreparedFree prepared, const FreeTools& tools, const Policy& policy)
       : tools_(tools),
         policy_(with_allowance(policy, prepared)),
         prepared_(std::move(prepared)),
@@ -246,7 +245,7 @@ class Conduct {
   bool interrupted_ = false;
 };
 
-void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
+void FreeConduct::execute(const Plan& round, const PinSet& pins, const Snapshot& seen) {
   const auto& request = prepared_.request;
   const ExecutionRules rules{escalation(round), request.grace, policy_.resource_tracker_patience,
                              policy_.driver_deadline};
@@ -261,7 +260,7 @@ void Conduct::execute(const Plan& round, const PinSet& pins, const Snapshot& see
 /// The grace counts from the first TERM of the whole run. A successor that only turned up after it was forked by one
 /// that let its TERM pass, and another grace for each copy would never end. Anybody else of a later round has not been
 /// asked yet and is.
-Escalation Conduct::escalation(const Plan& round) {
+Escalation FreeConduct::escalation(const Plan& round) {
   if (prepared_.request.term_only) return Escalation::term_only;
   if (!first_term_) first_term_ = Clock::now();
   const bool only_successors = std::all_of(round.steps.begin(), round.steps.end(), [](const Step& step) {
@@ -271,12 +270,12 @@ Escalation Conduct::escalation(const Plan& round) {
   return is_over && only_successors ? Escalation::kill_at_once : Escalation::kill_after_grace;
 }
 
-void Conduct::note_interruption() {
+void FreeConduct::note_interruption() {
   if (tools_.interrupted_by) outcome_.interrupted_by = tools_.interrupted_by();
   interrupted_ = outcome_.interrupted_by != 0;
 }
 
-void Conduct::look_again() {
+void FreeConduct::look_again() {
   Look look = tools_.look();
   if (!knows_own_chain(look.scan.snapshot)) look.scan.snapshot.caller = prepared_.before.snapshot.caller;
   last_ = {std::move(look.scan.snapshot), std::move(look.attribution)};
@@ -285,7 +284,7 @@ void Conduct::look_again() {
 
 /// What is left to do: whoever was dealt with is not dealt with twice, and a supervisor that starts its process anew is
 /// not fought but named.
-Plan Conduct::next_round(const Sighting& now) const {
+Plan FreeConduct::next_round(const Sighting& now) const {
   if (!prepared_.plan.ends_anybody()) return {};
   Plan next = plan_next_round(now.snapshot, now.attribution, prepared_.request, outcome_.plan,
                               prepared_.before.snapshot, prepared_.before.attribution);
@@ -303,7 +302,7 @@ Plan Conduct::next_round(const Sighting& now) const {
 
 /// Execute, look, plan what the look adds, until nothing is added (a process may fork between the scan and its end),
 /// then watch the memory; whoever turns up meanwhile and belongs to what was to be ended opens another round.
-std::vector<Release> Conduct::release_everything() {
+std::vector<Release> FreeConduct::release_everything() {
   if (!outcome_.plan.empty()) execute(outcome_.plan, prepared_.pins, prepared_.before.snapshot);
   bool is_fresh = outcome_.plan.empty();  // the last look is newer than everything that was done
   while (!interrupted_) {
@@ -323,7 +322,7 @@ std::vector<Release> Conduct::release_everything() {
   return unverified();
 }
 
-std::vector<Release> Conduct::unverified() const {
+std::vector<Release> FreeConduct::unverified() const {
   std::vector<Release> releases = releases_at(prepared_, policy_);
   for (auto& release : releases) {
     release.proof = Proof::unreadable;
@@ -334,7 +333,7 @@ std::vector<Release> Conduct::unverified() const {
   return releases;
 }
 
-Watched Conduct::watch() {
+Watched FreeConduct::watch() {
   WatchTools tools;
   tools.look = [this] {
     look_again();
@@ -352,7 +351,7 @@ Watched Conduct::watch() {
   return watch_release(request, last_, tools, policy_, deadline_);
 }
 
-void Conduct::name_replacements() {
+void FreeConduct::name_replacements() {
   replacements_ = find_replacements(prepared_.before, outcome_.plan, outcome_.results, last_.snapshot);
   for (const auto& each : replacements_) {
     const auto result = std::find_if(outcome_.results.begin(), outcome_.results.end(),
@@ -364,7 +363,7 @@ void Conduct::name_replacements() {
   }
 }
 
-void Conduct::conclude(std::vector<Release> releases) {
+void FreeConduct::conclude(std::vector<Release> releases) {
   explain_survivors(outcome_.results, outcome_.plan, last_.snapshot);
   name_late_kills(outcome_, prepared_.request);
   name_replacements();
@@ -383,7 +382,7 @@ void Conduct::conclude(std::vector<Release> releases) {
   outcome_.seconds = seconds_since(prepared_.started);
 }
 
-FreeReport Conduct::run() {
+FreeReport FreeConduct::run() {
   const ShmOfEnded shm = ShmOfEnded::look(prepared_.request, prepared_.plan, prepared_.before.snapshot, policy_.scan);
   conclude(release_everything());
   if (!interrupted_) outcome_.shm = shm.clean(outcome_.plan, outcome_.results, tools_.log, tools_.wake);
@@ -460,7 +459,7 @@ void replace_plan(PreparedFree& prepared, Plan plan) {
 }
 
 FreeReport carry_out(PreparedFree prepared, const FreeTools& tools, const Policy& policy) {
-  return Conduct(std::move(prepared), tools, policy).run();
+  return FreeConduct(std::move(prepared), tools, policy).run();
 }
 
 FreeReport rehearse(const PreparedFree& prepared, const Policy& policy) {

@@ -10,6 +10,7 @@
 
 #include "app/gpu_locks.h"
 #include "app/spare_mps.h"
+#include "base/deadline.h"
 #include "execute/keeper.h"
 #include "execute/machine_log.h"
 #include "execute/wait.h"
@@ -20,15 +21,13 @@ namespace {
 
 using Clock = Deadline::Clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 /// Signals by which somebody who waits for the end of vacate says that it takes too long.
 bool is_impatient(int number) { return number == SIGTERM || number == SIGINT || number == SIGQUIT || number == SIGHUP; }
 
-class Conduct {
+class RunConduct {
  public:
-  Conduct(const RunRequest& request, const RunTools& tools, const Policy& policy, UsedGpus gpus,
-          std::vector<int> handed_on)
+  RunConduct(const RunRequest& request, const RunTools& tools, const Policy& policy, UsedGpus gpus,
+             std::vector<int> handed_on)
       : tools_(tools), gpus_(std::move(gpus)), command_{request.argv,
                                                         tools.inherited,
                                                         std::move(handed_on),
@@ -62,7 +61,7 @@ class Conduct {
   bool lost_keeper_ = false;
 };
 
-void Conduct::make_group() {
+void RunConduct::make_group() {
   auto made = ControlGroup::create_below_own(fmt::format("vacate-run-{}", getpid()));
   if (made)
     group_.emplace(*std::move(made));
@@ -70,7 +69,7 @@ void Conduct::make_group() {
     outcome_.no_control_group = made.error().message;
 }
 
-void Conduct::pass_on(const Keeper& keeper, RelayedSignal signal) {
+void RunConduct::pass_on(const Keeper& keeper, RelayedSignal signal) {
   if (ending_) {
     if (is_impatient(signal.number)) keeper.hurry();
   } else if (signal.number == SIGCONT) {
@@ -80,7 +79,7 @@ void Conduct::pass_on(const Keeper& keeper, RelayedSignal signal) {
   }
 }
 
-void Conduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay) {
+void RunConduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay) {
   switch (event.kind) {
     case KeeperEvent::Kind::started:
       outcome_.pid = event.pid;
@@ -110,20 +109,20 @@ void Conduct::note(const KeeperEvent& event, Keeper& keeper, SignalRelay& relay)
   }
 }
 
-void Conduct::take_end(EndOfFamily end) {
+void RunConduct::take_end(EndOfFamily end) {
   outcome_.record = end.record;
   outcome_.left = std::move(end);
 }
 
 /// A command that runs for days is not looked at ten times a second.
-void Conduct::note_files(pid_t keeper) {
+void RunConduct::note_files(pid_t keeper) {
   static constexpr std::chrono::seconds kLongestPause{30};
   gpus_.note_open_files(keeper);
   pause_ = std::min<std::chrono::milliseconds>(2 * pause_, kLongestPause);
   look_at_files_ = Deadline::after(pause_);
 }
 
-void Conduct::attend(Keeper& keeper, SignalRelay& relay) {
+void RunConduct::attend(Keeper& keeper, SignalRelay& relay) {
   while (!done_) {
     std::vector<pollfd> entries = {{keeper.descriptor(), POLLIN, 0}, {relay.signals(), POLLIN, 0}};
     if (relay.witness() >= 0) entries.push_back({relay.witness(), POLLIN, 0});
@@ -145,7 +144,7 @@ void Conduct::attend(Keeper& keeper, SignalRelay& relay) {
 }
 
 /// Somebody ended the keeper: everybody below it is vacate's own child now.
-void Conduct::take_over(std::optional<SignalRelay>& relay) {
+void RunConduct::take_over(std::optional<SignalRelay>& relay) {
   outcome_.failure = "its keeper was ended by somebody, so vacate ended everybody whom it kept";
   const int hurry = relay->signals();
   relay->end_witness();  // vacate's one other child
@@ -153,7 +152,7 @@ void Conduct::take_over(std::optional<SignalRelay>& relay) {
   take_end(end_in_place_of_keeper(command_, group(), log, hurry));
 }
 
-RunOutcome Conduct::run() {
+RunOutcome RunConduct::run() {
   const auto started = Clock::now();
   std::optional<SignalRelay> relay;
   if (auto made = SignalRelay::start())
@@ -212,7 +211,7 @@ Result<RunOutcome> run_to_the_end(const RunRequest& request, const RunTools& too
   }
   auto gpus = UsedGpus::look_before(request.check, policy);  // whoever had the lock is gone by now
   if (!gpus) return gpus.error();
-  return Conduct(request, tools, policy, *std::move(gpus), locks ? locks->descriptors() : std::vector<int>{}).run();
+  return RunConduct(request, tools, policy, *std::move(gpus), locks ? locks->descriptors() : std::vector<int>{}).run();
 }
 
 }  // namespace vacate

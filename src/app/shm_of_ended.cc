@@ -24,7 +24,7 @@ bool has_candidates() {
   });
 }
 
-bool has_ended(StepStatus status) { return status == StepStatus::gone || status == StepStatus::already_gone; }
+bool is_gone(StepStatus status) { return status == StepStatus::gone || status == StepStatus::already_gone; }
 
 ShmFileKey key_of(const ShmSegment& segment) { return {segment.identity.device, segment.identity.inode}; }
 
@@ -41,7 +41,7 @@ std::set<pid_t> ended_by(const Plan& plan, const std::vector<StepResult>& result
   std::set<pid_t> ended;
   for (const auto& result : results)
     for (const auto& step : plan.steps)
-      if (step.n == result.n && is_ending(step.action) && has_ended(result.status)) ended.insert(step.key.pid);
+      if (step.n == result.n && is_ending(step.action) && is_gone(result.status)) ended.insert(step.key.pid);
   return ended;
 }
 

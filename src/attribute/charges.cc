@@ -7,11 +7,10 @@
 
 #include "attribute/parentage.h"
 #include "attribute/protection.h"
+#include "model/process.h"
 
 namespace vacate {
 namespace {
-
-constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
 
 OpenerFate fate_of(const Census& census, pid_t pid) {
   const auto& snapshot = census.snapshot();

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using T = ShmTreatment;
 
-struct Row {
+struct NameRow {
   std::string name;
   std::string family;  ///< empty: unknown
   T treatment = T::removable;
@@ -19,7 +19,7 @@ struct Row {
 };
 
 TEST(ShmCatalogue, KnowsEveryFormOfTheReports) {
-  for (const Row& row : std::vector<Row>{
+  for (const NameRow& row : std::vector<NameRow>{
            {"psm_0a1b2c3d", "python"},
            {"wnsm_1a2b", "python", T::listed_only},
            {"sem.mp-8x3kq2zz", "python"},

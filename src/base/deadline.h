@@ -38,4 +38,8 @@ class Deadline {
   Clock::time_point when_;
 };
 
+[[nodiscard]] inline double seconds_since(Deadline::Clock::time_point start) noexcept {
+  return std::chrono::duration<double>(Deadline::Clock::now() - start).count();
+}
+
 }  // namespace vacate

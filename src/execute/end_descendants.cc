@@ -28,7 +28,7 @@ constexpr const char* kBecauseAllOfThem = "everybody in it descends from the com
 constexpr milliseconds kAfterKill{5000};
 constexpr milliseconds kFirstPause{10}, kLongestPause{250};  // between looks for what was forked meanwhile
 
-struct Target {
+struct Pursued {
   EndedProcess end;
   std::optional<Clock::time_point> asked, killed;
   bool held = false;    ///< stopped, to be killed with the others
@@ -61,7 +61,7 @@ class Ending {
   [[nodiscard]] bool is_anybody_spared() const;
   [[nodiscard]] bool are_all_spared(const Family& family) const;
   void ask_or_kill(const Descendant& descendant);
-  void send(Target& target, int signal, std::string_view name);
+  void send(Pursued& target, int signal, std::string_view name);
   void kill_group(const Family& family);
   void hold_everybody();
   void kill_whole_group();
@@ -78,7 +78,7 @@ class Ending {
   Clock::time_point started_;
   Deadline deadline_;
   PinSet pins_;
-  std::map<ProcessKey, Target> targets_;
+  std::map<ProcessKey, Pursued> targets_;
   milliseconds pause_ = kFirstPause;
   bool hurried_ = false;
   bool first_is_there_ = true;
@@ -89,7 +89,7 @@ class Ending {
   bool has_newcomers_ = false;     ///< in this round
 };
 
-void Ending::send(Target& target, int signal, std::string_view name) {
+void Ending::send(Pursued& target, int signal, std::string_view name) {
   const auto* process = pins_.find(target.end.key);
   if (process == nullptr) return;
   const IntendedAction action{Deed::signal, {}, 0, target.end.key, {}, std::string(name), target.end.title, {kBecause}};
@@ -112,7 +112,7 @@ bool Ending::is_due(const Descendant& descendant) const {
 
 void Ending::ask_or_kill(const Descendant& descendant) {
   auto [found, is_new] = targets_.try_emplace(descendant.key);
-  Target& target = found->second;
+  Pursued& target = found->second;
   if (is_new) target.end.key = descendant.key;
   target.end.title = descendant.stat.comm;
   if (target.spared) return;
@@ -165,7 +165,7 @@ void Ending::hold_everybody() {
     if (!family) return;
     bool is_still = true;
     for (const auto& descendant : family->members) {
-      Target& target = targets_[descendant.key];
+      Pursued& target = targets_[descendant.key];
       if (target.held || target.killed || target.spared) continue;
       target.end.key = descendant.key;
       target.end.title = descendant.stat.comm;
@@ -182,7 +182,7 @@ void Ending::spare_whom_no_signal_may_reach() {
   if (!request_.find_spared || asked_whom_to_spare_ >= due) return;
   asked_whom_to_spare_ = due;
   for (auto& spared : request_.find_spared(log_)) {
-    Target& target = targets_[spared.key];
+    Pursued& target = targets_[spared.key];
     if (!target.end.signals.empty()) continue;  // too late, and not by us to be undone
     target.spared = true;
     target.end = std::move(spared);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/deadline.h"
 #include "execute/families.h"
 #include "execute/ladder.h"
 #include "execute/mps_client.h"
@@ -33,8 +34,6 @@ struct Target {
   bool let_go = false;       ///< left alone, for it holds no GPU any more
   Clock::time_point since;   ///< of the first signal, or of the run before there is one
 };
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void settle(Target& target, StepStatus status, std::string detail = {}) {
   target.result.status = status;

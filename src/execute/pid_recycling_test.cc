@@ -48,10 +48,10 @@ void in_pid_namespace(const std::function<void()>& check) {
   EXPECT_EQ(status, 0);
 }
 
-enum class Manner { obeys, ignores };
+enum class Obedience { obeys, ignores };
 
 /// Starts a process with the number, which has to be free: ready when this returns.
-void start(Manner manner) {
+void start(Obedience manner) {
   const std::string before = std::to_string(kNumber - 1);
   const int file = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
   ASSERT_EQ(write(file, before.data(), before.size()), static_cast<ssize_t>(before.size()));
@@ -60,7 +60,7 @@ void start(Manner manner) {
   ASSERT_EQ(pipe(ready), 0);
   const pid_t pid = fork();
   if (pid == 0) {
-    std::signal(SIGTERM, manner == Manner::ignores ? SIG_IGN : SIG_DFL);
+    std::signal(SIGTERM, manner == Obedience::ignores ? SIG_IGN : SIG_DFL);
     close(ready[0]);
     close(ready[1]);
     for (;;) pause();
@@ -77,7 +77,7 @@ void recycle() {
   const auto victim = ProcessRef::open(kNumber);
   ASSERT_TRUE(victim && victim->send_signal(SIGKILL));
   ASSERT_EQ(waitpid(kNumber, nullptr, 0), kNumber);
-  start(Manner::obeys);
+  start(Obedience::obeys);
 }
 
 bool bystander_lives() { return waitpid(kNumber, nullptr, WNOHANG) == 0; }
@@ -131,7 +131,7 @@ void recycle_to_another_key(const ProcessKey& seen) {
 
 TEST(PidRecycling, BetweenTheSightAndThePin) {
   in_pid_namespace([] {
-    start(Manner::obeys);
+    start(Obedience::obeys);
     Recycling run(key_of_number());
     recycle_to_another_key(run.plan.steps[0].key);
     ASSERT_TRUE(run.pins.pin(kNumber));
@@ -144,7 +144,7 @@ TEST(PidRecycling, BetweenTheSightAndThePin) {
 
 TEST(PidRecycling, BetweenThePlanAndAnExecutorWithoutPins) {
   in_pid_namespace([] {
-    start(Manner::obeys);
+    start(Obedience::obeys);
     Recycling run(key_of_number());
     recycle_to_another_key(run.plan.steps[0].key);
     const auto result = run.execute();
@@ -156,7 +156,7 @@ TEST(PidRecycling, BetweenThePlanAndAnExecutorWithoutPins) {
 
 TEST(PidRecycling, BetweenThePinAndTheProof) {
   in_pid_namespace([] {
-    start(Manner::obeys);
+    start(Obedience::obeys);
     Recycling run(key_of_number());
     ASSERT_TRUE(run.pins.pin(kNumber));
     recycle();
@@ -171,7 +171,7 @@ TEST(PidRecycling, BetweenThePinAndTheProof) {
 
 TEST(PidRecycling, BetweenTheProofAndTheFirstSignal) {
   in_pid_namespace([] {
-    start(Manner::obeys);
+    start(Obedience::obeys);
     Recycling run(key_of_number());
     ASSERT_TRUE(run.pins.pin(kNumber));
     recycle();
@@ -184,7 +184,7 @@ TEST(PidRecycling, BetweenTheProofAndTheFirstSignal) {
 
 TEST(PidRecycling, BetweenTermAndKill) {
   in_pid_namespace([] {
-    start(Manner::ignores);
+    start(Obedience::ignores);
     Recycling run(key_of_number());
     ASSERT_TRUE(run.pins.pin(kNumber));
     const auto result = run.execute(recycle);

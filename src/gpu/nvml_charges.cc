@@ -8,11 +8,10 @@
 #include <string>
 
 #include "gpu/nvml_sample.h"
+#include "model/process.h"
 
 namespace vacate::nvml {
 namespace {
-
-constexpr std::uint32_t kLargestPid = 1U << 22U;
 
 Reading<Bytes> larger(const Reading<Bytes>& a, const Reading<Bytes>& b) {
   if (!a.known() || !b.known()) return a.known() ? a : b;

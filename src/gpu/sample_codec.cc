@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/process.h"
 #include "os/frame.h"
 
 namespace vacate {
@@ -107,7 +108,6 @@ void put_charge(FrameWriter& out, const DriverCharge& charge) {
 }
 
 DriverCharge take_charge(FrameReader& in, std::size_t gpus, bool& valid) {
-  static constexpr std::int32_t kLargestPid = 1 << 22;
   DriverCharge charge;
   charge.gpu = in.number<std::uint32_t>();
   charge.pid = in.number<std::int32_t>();

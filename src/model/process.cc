@@ -10,7 +10,6 @@ namespace vacate {
 std::string to_string(const ProcessKey& key) { return fmt::format("{}@{}", key.pid, key.start_ticks); }
 
 Result<ProcessSelector> parse_process_selector(std::string_view text) {
-  static constexpr std::uint64_t kLargestPid = 1U << 22U;  // PID_MAX_LIMIT of the kernel
   const auto at = text.find('@');
   const auto pid = parse_unsigned(text.substr(0, at));
   const auto start = at == std::string_view::npos ? std::nullopt : parse_unsigned(text.substr(at + 1));

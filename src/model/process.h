@@ -18,6 +18,8 @@
 
 namespace vacate {
 
+constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
+
 /// What identifies a process: a pid alone is recycled, pid and start time together are not (facts.md 3.4).
 struct ProcessKey {
   pid_t pid = 0;

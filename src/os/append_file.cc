@@ -17,7 +17,7 @@ namespace {
 
 std::string shown(const std::string& path) { return printable(path, 256); }
 
-Error refusal(const std::string& path, std::string_view what) {
+Error unfit_to_append(const std::string& path, std::string_view what) {
   return Error{ErrorCode::refused, fmt::format("{} {}", shown(path), what)};
 }
 
@@ -49,8 +49,8 @@ Result<UniqueFd> open_folder(const std::string& path) {
   if (!directory) return system_error(shown(folder));
   struct stat info {};
   if (fstat(directory.get(), &info) != 0) return system_error(shown(folder));
-  if (!is_trusted_owner(info.st_uid)) return refusal(folder, "is not root's");
-  if ((info.st_mode & S_IWOTH) != 0) return refusal(folder, "may be written by everybody");
+  if (!is_trusted_owner(info.st_uid)) return unfit_to_append(folder, "is not root's");
+  if ((info.st_mode & S_IWOTH) != 0) return unfit_to_append(folder, "may be written by everybody");
   return directory;
 }
 
@@ -58,23 +58,23 @@ Result<UniqueFd> open_folder(const std::string& path) {
 Result<void> check_file(int file, const std::string& path) {
   struct stat info {};
   if (fstat(file, &info) != 0) return system_error(shown(path));
-  if (!S_ISREG(info.st_mode)) return refusal(path, "is no regular file");
-  if (!is_trusted_owner(info.st_uid)) return refusal(path, "is not root's");
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return refusal(path, "may be written by others");
-  if (info.st_nlink > 1) return refusal(path, "has another name as well");
+  if (!S_ISREG(info.st_mode)) return unfit_to_append(path, "is no regular file");
+  if (!is_trusted_owner(info.st_uid)) return unfit_to_append(path, "is not root's");
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return unfit_to_append(path, "may be written by others");
+  if (info.st_nlink > 1) return unfit_to_append(path, "has another name as well");
   return {};
 }
 
-Error open_error(const std::string& path) {
-  if (errno == ELOOP) return refusal(path, "is a symbolic link");
-  if (errno == ENXIO || errno == ENODEV || errno == EISDIR) return refusal(path, "is no regular file");
+Error why_not_opened(const std::string& path) {
+  if (errno == ELOOP) return unfit_to_append(path, "is a symbolic link");
+  if (errno == ENXIO || errno == ENODEV || errno == EISDIR) return unfit_to_append(path, "is no regular file");
   return system_error(shown(path));
 }
 
 Result<UniqueFd> open_checked(const UniqueFd& folder, const std::string& path, int flags) {
   constexpr int kCareful = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   UniqueFd file(openat(folder.get(), path.c_str() + path.rfind('/') + 1, flags | kCareful, 0600));
-  if (!file) return open_error(path);
+  if (!file) return why_not_opened(path);
   if (auto checked = check_file(file.get(), path); !checked) return checked.error();
   return file;
 }

@@ -125,14 +125,14 @@ class Lookup {
   ContainerTraces traces_;
 };
 
-void write(const ContainerTraces& traces, FrameWriter& out) {
+void write_traces(const ContainerTraces& traces, FrameWriter& out) {
   out.text(traces.found_in);
   for (const bool flag : {traces.all_looked_up, traces.docker_runs, traces.docker_data, traces.cri_runs,
                           traces.oci_runs, traces.oci_data})
     out.number(static_cast<std::uint8_t>(flag));
 }
 
-std::optional<ContainerTraces> read(std::string_view bytes) {
+std::optional<ContainerTraces> read_traces(std::string_view bytes) {
   FrameReader in(bytes);
   ContainerTraces traces;
   traces.found_in = in.text();
@@ -161,9 +161,10 @@ std::vector<Existence> look_up_containers(const std::vector<ContainerQuestion>& 
   for (const auto& question : questions) answers.push_back({question.id, Unknown::timed_out, {}});
   ExpendablePass pass(
       "vacate-ids", questions.size(),
-      [&](std::size_t index, FrameWriter& answer) { write(Lookup(questions[index].id).run(), answer); }, kLimits);
+      [&](std::size_t index, FrameWriter& answer) { write_traces(Lookup(questions[index].id).run(), answer); },
+      kLimits);
   (void)pass.finish([&](std::size_t index, std::string_view bytes) {
-    const auto traces = read(bytes);
+    const auto traces = read_traces(bytes);
     auto& answer = answers[index];
     answer.exists = traces ? judge_traces(questions[index].runtime, *traces) : Reading<bool>(Unknown::failed);
     if (traces) answer.source = traces->found_in;

@@ -20,7 +20,7 @@
 namespace vacate {
 namespace {
 
-constexpr int kDeepest = 16;  // somebody inside may build as deep as the kernel lets him
+constexpr int kDeepestGroup = 16;  // somebody inside may build as deep as the kernel lets him
 
 bool write_word(int directory, const char* file, std::string_view word) noexcept {
   const UniqueFd target(openat(directory, file, O_WRONLY | O_CLOEXEC));
@@ -59,7 +59,7 @@ void for_each_below(int directory, int depth, const Visit& visit) {
   (void)closedir(entries);
 }
 
-void add_members(int directory, std::vector<pid_t>& pids) {
+void list_members(int directory, std::vector<pid_t>& pids) {
   const UniqueFd file(openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC));
   if (!file) return;
   const std::string text = read_all(file.get());  // split() gives views of it
@@ -101,8 +101,8 @@ Result<ControlGroup> ControlGroup::create_below_own(const std::string& name) {
 
 std::vector<pid_t> ControlGroup::members() const {
   std::vector<pid_t> pids;
-  add_members(directory_.get(), pids);
-  for_each_below(directory_.get(), kDeepest, [&](int, const char*, int below) { add_members(below, pids); });
+  list_members(directory_.get(), pids);
+  for_each_below(directory_.get(), kDeepestGroup, [&](int, const char*, int below) { list_members(below, pids); });
   std::sort(pids.begin(), pids.end());
   return pids;
 }
@@ -124,7 +124,7 @@ void ControlGroup::thaw() const noexcept { (void)write_word(directory_.get(), "c
 bool ControlGroup::kill_everybody() const noexcept { return write_word(directory_.get(), "cgroup.kill", "1"); }
 
 bool ControlGroup::remove() const noexcept {
-  for_each_below(directory_.get(), kDeepest,
+  for_each_below(directory_.get(), kDeepestGroup,
                  [](int above, const char* name, int) { (void)unlinkat(above, name, AT_REMOVEDIR); });
   return unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }

@@ -14,15 +14,13 @@ namespace {
 using Children = std::map<pid_t, std::vector<pid_t>>;
 
 /// A zombie without live threads has handed its children on already.
-bool has_ended(const ProcStat& stat) { return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1); }
-
 Result<Children> list_children(const ProcDirectory& root) {
   DirectoryReader reader;
   const auto pids = list_numbers(root, reader);
   if (!pids) return pids.error();
   Children children;
   for (const auto pid : *pids)
-    if (const auto stat = root.stat_of(pid); stat && !has_ended(*stat)) children[stat->ppid].push_back(pid);
+    if (const auto stat = root.stat_of(pid); stat && !stat->has_ended()) children[stat->ppid].push_back(pid);
   return children;
 }
 

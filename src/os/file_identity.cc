@@ -8,7 +8,7 @@
 namespace vacate {
 namespace {
 
-Result<FileIdentity> ask(int dir_fd, const char* name, int flags) {
+Result<FileIdentity> ask_for_identity(int dir_fd, const char* name, int flags) {
   struct statx answer {};
   if (statx(dir_fd, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | flags,
             STATX_TYPE | STATX_MODE | STATX_INO | STATX_CTIME, &answer) != 0)
@@ -25,7 +25,7 @@ Result<FileIdentity> ask(int dir_fd, const char* name, int flags) {
 }  // namespace
 
 Result<FileIdentity> read_identity(int dir_fd, const char* name, Links links) {
-  return ask(dir_fd, name, links == Links::keep ? AT_SYMLINK_NOFOLLOW : 0);
+  return ask_for_identity(dir_fd, name, links == Links::keep ? AT_SYMLINK_NOFOLLOW : 0);
 }
 
 Result<std::uint64_t> read_size(int dir_fd, const char* name) {
@@ -34,6 +34,6 @@ Result<std::uint64_t> read_size(int dir_fd, const char* name) {
   return std::uint64_t{answer.stx_size};
 }
 
-Result<FileIdentity> read_identity(int fd) { return ask(fd, "", AT_EMPTY_PATH); }
+Result<FileIdentity> read_identity(int fd) { return ask_for_identity(fd, "", AT_EMPTY_PATH); }
 
 }  // namespace vacate

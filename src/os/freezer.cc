@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostGroups = 4096;
 constexpr std::size_t kMostMembers = 65536;
-constexpr unsigned kDeepest = 64;
+constexpr unsigned kDeepestTree = 64;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 /// The file that tells whether a group was frozen itself, not by one above it, and what thaws it.
@@ -68,7 +68,7 @@ std::optional<std::vector<std::string>> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   for (const auto part : split(path, '/')) {
     if (part.empty()) continue;
-    if (part == "." || part == ".." || parts.size() >= kDeepest) return std::nullopt;
+    if (part == "." || part == ".." || parts.size() >= kDeepestTree) return std::nullopt;
     parts.emplace_back(part);
   }
   return parts;

@@ -56,7 +56,7 @@ TEST(Users, NameOrNumber) {
 }
 
 TEST(Users, OfRunningServicesAreFoundByTheLinksOfTheManager) {
-  const std::string folder = testing::TempDir() + "dynamic-uid-" + std::to_string(getpid());
+  const std::string folder = ::testing::TempDir() + "dynamic-uid-" + std::to_string(getpid());
   ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
   const auto link = [&](const char* name, const char* target) {
     return symlink(target, (folder + "/direct:" + name).c_str()) == 0;
@@ -96,7 +96,7 @@ TEST(UnixSockets, ShowBothEndsOfAPairAndAClosedOne) {
   EXPECT_EQ(find()->peer, 0U);
 }
 
-std::string message(std::uint16_t type, const std::string& payload) {
+std::string netlink_message(std::uint16_t type, const std::string& payload) {
   nlmsghdr header{};
   header.nlmsg_type = type;
   header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + payload.size());
@@ -112,17 +112,18 @@ TEST(ParseUnixDiag, EveryCutIsHarmless) {
   const std::uint32_t peer = 9;
   payload.append(reinterpret_cast<const char*>(&attribute), sizeof attribute)
       .append(reinterpret_cast<const char*>(&peer), sizeof peer);
-  const std::string whole = message(SOCK_DIAG_BY_FAMILY, payload);
+  const std::string whole = netlink_message(SOCK_DIAG_BY_FAMILY, payload);
   EXPECT_THAT(parse_unix_diag(whole).sockets, ElementsAre(UnixSocket{7, 9, true, false, false, 0}));
   for (std::size_t length = 1; length < whole.size(); ++length)
     EXPECT_NE(parse_unix_diag(std::string_view(whole).substr(0, length)).error, 0) << length;
-  EXPECT_TRUE(parse_unix_diag(message(NLMSG_DONE, "")).done);
+  EXPECT_TRUE(parse_unix_diag(netlink_message(NLMSG_DONE, "")).done);
   const std::int32_t error = -ENOENT;
   EXPECT_EQ(
-      parse_unix_diag(message(NLMSG_ERROR, std::string(reinterpret_cast<const char*>(&error), sizeof error))).error,
+      parse_unix_diag(netlink_message(NLMSG_ERROR, std::string(reinterpret_cast<const char*>(&error), sizeof error)))
+          .error,
       ENOENT);
   auto overlong = whole;
-  overlong[sizeof(nlmsghdr) + sizeof socket] = '\x7f';  // an attribute longer than its message
+  overlong[sizeof(nlmsghdr) + sizeof socket] = '\x7f';  // an attribute longer than its netlink_message
   EXPECT_THAT(parse_unix_diag(overlong).sockets, ElementsAre(UnixSocket{7, 0, true, false, false, 0}));
 }
 

@@ -14,18 +14,18 @@
 #include "base/text.h"
 #include "os/expendable.h"
 #include "os/frame.h"
+#include "os/systemd_library.h"
 
 namespace vacate {
 namespace {
 
-constexpr const char* kLibrary = "libsystemd.so.0";
 constexpr int kLocalOnly = 1;
 constexpr std::size_t kLargestValue = std::size_t{64} << 10U;
-constexpr std::size_t kMostEntries = 200'000;
+constexpr std::size_t kMostMessages = 200'000;
 
 struct Journal;  // opaque to everybody but the library
 
-struct Library {
+struct JournalLibrary {
   int (*open)(Journal** journal, int flags) = nullptr;
   void (*close)(Journal* journal) = nullptr;
   int (*add_match)(Journal* journal, const void* data, std::size_t size) = nullptr;
@@ -33,13 +33,6 @@ struct Library {
   int (*next)(Journal* journal) = nullptr;
   int (*get_data)(Journal* journal, const char* field, const void** data, std::size_t* size) = nullptr;
 };
-
-template <class Call>
-bool find(void* library, Call& call, const char* name) {
-  void* symbol = dlsym(library, name);
-  if (symbol != nullptr) call = reinterpret_cast<Call>(symbol);  // what POSIX says dlsym is for
-  return symbol != nullptr;
-}
 
 /// What the child says first, or last.
 enum class Word : std::uint8_t { entry, end, no_library, failed };
@@ -52,7 +45,7 @@ void say(int channel, Word word, int code = 0) {
 }
 
 /// The value of `field` of the entry that the journal is at, without "FIELD=".
-std::optional<std::string> value_of(const Library& calls, Journal* journal, const std::string& field) {
+std::optional<std::string> value_of(const JournalLibrary& calls, Journal* journal, const std::string& field) {
   const void* data = nullptr;
   std::size_t size = 0;
   if (calls.get_data(journal, field.c_str(), &data, &size) < 0) return std::nullopt;
@@ -61,10 +54,10 @@ std::optional<std::string> value_of(const Library& calls, Journal* journal, cons
   return std::string(whole.substr(field.size() + 1));
 }
 
-int send_entries(int channel, const Library& calls, Journal* journal, const JournalQuestion& question) {
+int send_entries(int channel, const JournalLibrary& calls, Journal* journal, const JournalQuestion& question) {
   int code = calls.add_match(journal, ("MESSAGE_ID=" + question.message_id).c_str(), 0);
   if (code >= 0) code = calls.seek(journal, question.since);
-  for (std::size_t count = 0; code >= 0 && count < kMostEntries; ++count) {
+  for (std::size_t count = 0; code >= 0 && count < kMostMessages; ++count) {
     code = calls.next(journal);
     if (code <= 0) break;
     FrameWriter frame;
@@ -80,13 +73,14 @@ int send_entries(int channel, const Library& calls, Journal* journal, const Jour
 /// In the child.
 int answer(int channel, const JournalQuestion& question) {
   clearenv();  // the library has variables of its own
-  void* library = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);
-  Library calls;
-  const bool complete =
-      library != nullptr && find(library, calls.open, "sd_journal_open") &&
-      find(library, calls.close, "sd_journal_close") && find(library, calls.add_match, "sd_journal_add_match") &&
-      find(library, calls.seek, "sd_journal_seek_realtime_usec") && find(library, calls.next, "sd_journal_next") &&
-      find(library, calls.get_data, "sd_journal_get_data");
+  void* library = dlopen(kSystemdLibrary, RTLD_LAZY | RTLD_LOCAL);
+  JournalLibrary calls;
+  const bool complete = library != nullptr && find_call(library, calls.open, "sd_journal_open") &&
+                        find_call(library, calls.close, "sd_journal_close") &&
+                        find_call(library, calls.add_match, "sd_journal_add_match") &&
+                        find_call(library, calls.seek, "sd_journal_seek_realtime_usec") &&
+                        find_call(library, calls.next, "sd_journal_next") &&
+                        find_call(library, calls.get_data, "sd_journal_get_data");
   if (!complete) {
     say(channel, Word::no_library);
     return 1;
@@ -114,7 +108,7 @@ std::optional<JournalAnswer> entry_of(FrameReader& frame) {
 Error failure_of(Word word, FrameReader& frame) {
   const int code = frame.number<std::int32_t>();
   if (word == Word::no_library)
-    return Error{ErrorCode::unsupported, fmt::format("{} is not there, which reads the journal", kLibrary)};
+    return Error{ErrorCode::unsupported, fmt::format("{} is not there, which reads the journal", kSystemdLibrary)};
   return code < 0 ? system_error("the journal", -code) : Error{ErrorCode::io, "the journal gave no answer"};
 }
 

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 constexpr const char* kFolder = "/run/systemd/journal";
 
 /// /run of the test's own, with the journal's folder in it.
-bool lay_out() {
+bool lay_out_socket() {
   return mount("tmpfs", "/run", "tmpfs", 0, "mode=755") == 0 && mkdir("/run/systemd", 0755) == 0 &&
          mkdir(kFolder, 0755) == 0;
 }
@@ -70,7 +70,7 @@ TEST(EncodeJournal, TakesAnyBytesForAValue) {
 }
 
 TEST(JournalSocket, AnEntryArrivesWhole) {
-  testing::in_mount_namespace(lay_out, [] {
+  testing::in_mount_namespace(lay_out_socket, [] {
     const auto listener = listen_there();
     auto journal = JournalSocket::connect();
     ASSERT_TRUE(journal) << journal.error().message;
@@ -80,7 +80,7 @@ TEST(JournalSocket, AnEntryArrivesWhole) {
 }
 
 TEST(JournalSocket, WhatIsTooLargeForADatagramGoesAsASealedFile) {
-  testing::in_mount_namespace(lay_out, [] {
+  testing::in_mount_namespace(lay_out_socket, [] {
     const auto listener = listen_there();
     auto journal = JournalSocket::connect();
     ASSERT_TRUE(journal);
@@ -91,7 +91,7 @@ TEST(JournalSocket, WhatIsTooLargeForADatagramGoesAsASealedFile) {
 }
 
 TEST(JournalSocket, OneThatTakesNothingHoldsNobodyUp) {
-  testing::in_mount_namespace(lay_out, [] {
+  testing::in_mount_namespace(lay_out_socket, [] {
     const auto listener = listen_there();
     auto journal = JournalSocket::connect();
     ASSERT_TRUE(journal);
@@ -105,7 +105,7 @@ TEST(JournalSocket, OneThatTakesNothingHoldsNobodyUp) {
 }
 
 TEST(JournalSocket, OneThatEndedIsGone) {
-  testing::in_mount_namespace(lay_out, [] {
+  testing::in_mount_namespace(lay_out_socket, [] {
     EXPECT_EQ(JournalSocket::connect().error().code, ErrorCode::gone);
     auto listener = listen_there();
     auto journal = JournalSocket::connect();
@@ -117,7 +117,7 @@ TEST(JournalSocket, OneThatEndedIsGone) {
 }
 
 TEST(JournalSocket, IsRootsOrNone) {
-  testing::in_mount_namespace(lay_out, [] {
+  testing::in_mount_namespace(lay_out_socket, [] {
     const auto listener = listen_there();
     ASSERT_EQ(chown(kJournalSocket, 65534, 65534), 0);
     EXPECT_EQ(JournalSocket::connect().error().code, ErrorCode::refused);

@@ -33,7 +33,7 @@ bool is_lock_name(std::string_view name) noexcept {
          std::all_of(name.begin(), name.end(), fits);
 }
 
-Error refusal(const std::string& path, std::string_view what) {
+Error unfit_to_lock(const std::string& path, std::string_view what) {
   return Error{ErrorCode::refused, fmt::format("{} {}", path, what)};
 }
 
@@ -41,11 +41,11 @@ Error refusal(const std::string& path, std::string_view what) {
 Result<UniqueFd> open_own_folder(const UniqueFd& parent, const char* name, const std::string& path, mode_t mode) {
   if (mkdirat(parent.get(), name, mode) != 0 && errno != EEXIST) return system_error("cannot make " + path);
   UniqueFd folder(openat(parent.get(), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder && (errno == ENOTDIR || errno == ELOOP)) return refusal(path, "is no folder");
+  if (!folder && (errno == ENOTDIR || errno == ELOOP)) return unfit_to_lock(path, "is no folder");
   struct stat info {};
   if (!folder || fstat(folder.get(), &info) != 0) return system_error(path);
-  if (info.st_uid != geteuid()) return refusal(path, "belongs to somebody else");
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return refusal(path, "may be written by others: chmod go-w");
+  if (info.st_uid != geteuid()) return unfit_to_lock(path, "belongs to somebody else");
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return unfit_to_lock(path, "may be written by others: chmod go-w");
   return folder;
 }
 
@@ -83,12 +83,12 @@ Result<Place> open_place() {
 Result<UniqueFd> open_own_file(const UniqueFd& folder, const std::string& name, const std::string& path) {
   UniqueFd file(openat(folder.get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                        S_IRUSR | S_IWUSR));
-  if (!file && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) return refusal(path, "is no regular file");
+  if (!file && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) return unfit_to_lock(path, "is no regular file");
   struct stat info {};
   if (!file || fstat(file.get(), &info) != 0) return system_error(path);
-  if (!S_ISREG(info.st_mode)) return refusal(path, "is no regular file");
-  if (info.st_uid != geteuid()) return refusal(path, "belongs to somebody else");
-  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) return refusal(path, "may be opened by others: chmod 600");
+  if (!S_ISREG(info.st_mode)) return unfit_to_lock(path, "is no regular file");
+  if (info.st_uid != geteuid()) return unfit_to_lock(path, "belongs to somebody else");
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) return unfit_to_lock(path, "may be opened by others: chmod 600");
   return file;
 }
 
@@ -141,7 +141,7 @@ Result<void> LockFile::try_lock(std::string_view command) {
     if (!held_)
       if (auto again = reopen(); !again) return again;
   }
-  return held_ ? Result<void>{} : refusal(path_, "is replaced again and again");
+  return held_ ? Result<void>{} : unfit_to_lock(path_, "is replaced again and again");
 }
 
 Result<LockWait> LockFile::lock(std::string_view command, Deadline deadline, int wake) {
@@ -159,7 +159,7 @@ Result<LockWait> LockFile::lock(std::string_view command, Deadline deadline, int
     if (held_) sign(command);
     if (held_) return LockWait::taken;
   }
-  return refusal(path_, "is replaced again and again");
+  return unfit_to_lock(path_, "is replaced again and again");
 }
 
 /// flock(2) cannot be polled for, and an interrupted one needs a handler and a race with it: a child waits instead.

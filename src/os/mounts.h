@@ -21,6 +21,8 @@ struct MountLine {
   bool operator==(const MountLine&) const = default;
 };
 
+constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;  ///< bytes of a mountinfo that is read
+
 /// Lines that are not as proc(5) describes them are left out.
 [[nodiscard]] std::vector<MountLine> parse_mounts(std::string_view mountinfo);
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "model/process.h"
 #include "os/expendable.h"
 #include "os/process_ref.h"
 #include "os/trusted_path.h"
@@ -26,7 +27,6 @@ constexpr std::string_view kDefaultDirectory = "/tmp/nvidia-mps";
 constexpr std::size_t kLongestAnswer = 65536;
 constexpr std::size_t kLongestEnvironment = std::size_t{1} << 18U;
 constexpr std::size_t kLongestReason = 300;
-constexpr std::uint64_t kLargestPid = 1U << 22U;
 
 // Exit codes of the child before it is the program: the reason is in what it wrote. The program's own would be taken
 // for ours, which costs an answer and no more.

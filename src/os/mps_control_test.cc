@@ -12,7 +12,8 @@
 namespace vacate {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Optional;

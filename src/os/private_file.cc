@@ -18,7 +18,7 @@
 namespace vacate {
 namespace {
 
-std::string shown(const std::string& path) { return fmt::format("'{}'", printable(path, 200)); }
+std::string shown_path(const std::string& path) { return fmt::format("'{}'", printable(path, 200)); }
 
 /// Nothing, or why the name must not be taken. Between this and the rename somebody could put a link there: the rename
 /// replaces the link itself.
@@ -26,10 +26,10 @@ Result<void> check_name(const std::string& path) {
   struct stat there {};
   if (lstat(path.c_str(), &there) != 0) {
     if (errno == ENOENT) return {};
-    return system_error("cannot write " + shown(path));
+    return system_error("cannot write " + shown_path(path));
   }
   if (S_ISREG(there.st_mode) && there.st_uid == geteuid()) return {};
-  return Error{ErrorCode::refused, shown(path) + " exists and is not a regular file of yours: it stays as it is"};
+  return Error{ErrorCode::refused, shown_path(path) + " exists and is not a regular file of yours: it stays as it is"};
 }
 
 bool write_whole(int descriptor, std::string_view bytes) {
@@ -43,7 +43,7 @@ bool write_whole(int descriptor, std::string_view bytes) {
 }
 
 Error unreadable(const std::string& path, std::string_view why) {
-  return Error{ErrorCode::malformed, fmt::format("cannot read {}: {}", shown(path), why)};
+  return Error{ErrorCode::malformed, fmt::format("cannot read {}: {}", shown_path(path), why)};
 }
 
 }  // namespace
@@ -54,12 +54,12 @@ Result<void> write_private_file(const std::string& path, std::string_view bytes)
   const UniqueFd file(mkostemp(beside.data(), O_CLOEXEC));  // new, ours alone, mode 0600
   if (!file && errno == ENOENT) {
     const auto end = path.rfind('/');
-    return Error{ErrorCode::gone, fmt::format("cannot write {}: there is no folder {}", shown(path),
-                                              shown(end == std::string::npos ? "." : path.substr(0, end)))};
+    return Error{ErrorCode::gone, fmt::format("cannot write {}: there is no folder {}", shown_path(path),
+                                              shown_path(end == std::string::npos ? "." : path.substr(0, end)))};
   }
-  if (!file) return system_error("cannot write beside " + shown(path));
+  if (!file) return system_error("cannot write beside " + shown_path(path));
   if (!write_whole(file.get(), bytes) || rename(beside.c_str(), path.c_str()) != 0) {
-    const Error error = system_error("cannot write " + shown(path));
+    const Error error = system_error("cannot write " + shown_path(path));
     static_cast<void>(unlink(beside.c_str()));
     return error;
   }

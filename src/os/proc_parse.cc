@@ -9,11 +9,10 @@
 
 #include "base/text.h"
 #include "model/origin.h"
+#include "model/process.h"
 
 namespace vacate {
 namespace {
-
-constexpr std::uint64_t kLargestPid = 1U << 22U;  // PID_MAX_LIMIT
 
 /// Takes the next word off `text`; words are parted by blanks and tabs. Empty: no more.
 std::string_view take_word(std::string_view& text) noexcept {
@@ -81,8 +80,7 @@ std::optional<ProcStat> parse_stat(std::string_view text) {
   const auto start = parse_unsigned(field[19]);
   if (!pid || !ppid || !pgid || !sid || !tty || !flags || !threads || !start || field[0].size() != 1)
     return std::nullopt;
-  if (*pgid > static_cast<std::int64_t>(kLargestPid) || *sid > static_cast<std::int64_t>(kLargestPid))
-    return std::nullopt;
+  if (*pgid > kLargestPid || *sid > kLargestPid) return std::nullopt;
   ProcStat stat;
   stat.pid = *pid;
   stat.comm = std::string(text.substr(open + 1, close - open - 1));
@@ -92,8 +90,7 @@ std::optional<ProcStat> parse_stat(std::string_view text) {
   stat.sid = *sid > 0 ? static_cast<pid_t>(*sid) : 0;
   stat.tty = static_cast<std::uint32_t>(*tty);
   stat.flags = *flags;
-  stat.threads =
-      *threads > 0 && *threads <= static_cast<std::int64_t>(kLargestPid) ? static_cast<unsigned>(*threads) : 0;
+  stat.threads = *threads > 0 && *threads <= kLargestPid ? static_cast<unsigned>(*threads) : 0;
   stat.start_ticks = *start;
   return stat;
 }
@@ -330,7 +327,7 @@ namespace {
 struct Mount {
   std::string_view point, type, super_options;
 };
-std::optional<Mount> parse_mount(std::string_view line) {
+std::optional<Mount> parse_filesystem(std::string_view line) {
   const auto dash = line.find(" - ");
   if (dash == std::string_view::npos) return std::nullopt;
   Mount mount;
@@ -349,7 +346,7 @@ std::optional<Mount> parse_mount(std::string_view line) {
 ProcMount parse_proc_mount(std::string_view mountinfo) {
   ProcMount how;
   while (!mountinfo.empty()) {
-    const auto mount = parse_mount(take_line(mountinfo));
+    const auto mount = parse_filesystem(take_line(mountinfo));
     if (!mount || mount->type != "proc" || mount->point != "/proc") continue;
     how = {};
     for (const auto option : split(mount->super_options, ',')) {
@@ -365,7 +362,7 @@ ProcMount parse_proc_mount(std::string_view mountinfo) {
 std::string parse_cgroup2_mount(std::string_view mountinfo) {
   std::string point;
   while (!mountinfo.empty()) {
-    const auto mount = parse_mount(take_line(mountinfo));
+    const auto mount = parse_filesystem(take_line(mountinfo));
     if (mount && mount->type == "cgroup2") point = std::string(mount->point);
   }
   return point;

@@ -27,6 +27,8 @@ struct ProcStat {
   unsigned threads = 0;
   std::uint64_t start_ticks = 0;
 
+  /// Nothing of it runs any more, its other threads included.
+  [[nodiscard]] bool has_ended() const noexcept { return state == 'X' || (state == 'Z' && threads <= 1); }
   [[nodiscard]] bool is_kernel_thread() const noexcept { return (flags & 0x00200000U) != 0; }  // PF_KTHREAD
   [[nodiscard]] bool is_exiting() const noexcept { return (flags & 0x4U) != 0; }               // PF_EXITING
 };

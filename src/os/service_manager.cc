@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/process.h"
 #include "os/file_identity.h"
 #include "os/frame.h"
 #include "os/procfs.h"
@@ -18,7 +19,6 @@ namespace {
 constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
 constexpr const char* kService = "org.freedesktop.systemd1.Service";
 constexpr const char* kBooted = "/run/systemd/system";  // sd_booted(3)
-constexpr std::uint32_t kLargestPid = 1U << 22U;        // PID_MAX_LIMIT
 constexpr std::size_t kLargestAnswer = 65536;
 
 /// The states of unit_active_state in systemd; a new one would mean something that nobody here knows.

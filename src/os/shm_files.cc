@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostEntries = 1'000'000;
 constexpr unsigned kWanted = STATX_BASIC_STATS;
 
-Result<ShmEntry> ask(int directory, const char* name, int flags) {
+Result<ShmEntry> ask_for_entry(int directory, const char* name, int flags) {
   struct statx answer {};
   if (statx(directory, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT | flags, kWanted, &answer) != 0)
     return system_error("statx");
@@ -40,7 +40,7 @@ Result<ShmEntry> ask(int directory, const char* name, int flags) {
 /// Of `name` in a directory on `device`. A file system of somebody's own (FUSE) that is mounted there may tell us
 /// nothing: the kernel always tells its device.
 Result<ShmEntry> ask_in(int directory, const char* name, std::uint64_t device) {
-  auto entry = ask(directory, name, AT_SYMLINK_NOFOLLOW);
+  auto entry = ask_for_entry(directory, name, AT_SYMLINK_NOFOLLOW);
   if (entry) {
     entry->mount_point = entry->mount_point || entry->identity.device != device;
     return entry;
@@ -77,7 +77,7 @@ Result<ShmDirectory> ShmDirectory::open(const std::string& path, std::optional<s
   const UniqueFd there(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!there) return system_error(path);
   if (device) {
-    const auto now = ask(there.get(), "", AT_EMPTY_PATH);
+    const auto now = ask_for_entry(there.get(), "", AT_EMPTY_PATH);
     if (!now) return now.error();
     if (now->identity.device != *device) return Error{ErrorCode::refused, path + " is another file system by now"};
   }
@@ -89,8 +89,8 @@ Result<ShmDirectory> ShmDirectory::open(const std::string& path, std::optional<s
 Result<ShmDirectory> ShmDirectory::open_below(const std::string& name) const {
   const UniqueFd there(openat(directory_.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!there) return system_error(name);
-  const auto own = ask(directory_.get(), "", AT_EMPTY_PATH);
-  const auto below = ask(there.get(), "", AT_EMPTY_PATH);
+  const auto own = ask_for_entry(directory_.get(), "", AT_EMPTY_PATH);
+  const auto below = ask_for_entry(there.get(), "", AT_EMPTY_PATH);
   if (!own) return own.error();
   if (!below || below->mount_point || below->identity.device != own->identity.device)
     return Error{ErrorCode::refused, "something is mounted on " + name};
@@ -102,7 +102,7 @@ Result<ShmDirectory> ShmDirectory::open_below(const std::string& name) const {
 Result<ShmFileSystem> ShmDirectory::file_system() const {
   struct statfs answer {};
   if (fstatfs(directory_.get(), &answer) != 0) return system_error("statfs");
-  const auto root = ask(directory_.get(), "", AT_EMPTY_PATH);
+  const auto root = ask_for_entry(directory_.get(), "", AT_EMPTY_PATH);
   if (!root) return root.error();
   ShmFileSystem system;
   system.tmpfs = answer.f_type == TMPFS_MAGIC;
@@ -122,7 +122,7 @@ Result<ShmFileSystem> ShmDirectory::file_system() const {
 
 ShmListing ShmDirectory::list() const {
   ShmListing listing;
-  const auto own = ask(directory_.get(), "", AT_EMPTY_PATH);
+  const auto own = ask_for_entry(directory_.get(), "", AT_EMPTY_PATH);
   if (!own) return {{}, false};
   DirectoryReader reader;
   reader.start(directory_.get());
@@ -205,7 +205,7 @@ std::optional<ShmResult> Removal::go_down() {
 }
 
 std::optional<ShmResult> Removal::still_expected(int fd) const {
-  const auto now = ask(fd, "", AT_EMPTY_PATH);
+  const auto now = ask_for_entry(fd, "", AT_EMPTY_PATH);
   if (!now) return failed("statx", errno);
   if ((now->mode & S_IFMT) != S_IFREG || now->identity.device != expected_.device ||
       now->identity.inode != expected_.inode)
@@ -235,7 +235,7 @@ std::optional<ShmResult> Removal::take_lease() {
 }
 
 bool Removal::names_expected(const std::string& name) const {
-  const auto there = ask(directory_, name.c_str(), AT_SYMLINK_NOFOLLOW);
+  const auto there = ask_for_entry(directory_, name.c_str(), AT_SYMLINK_NOFOLLOW);
   return there && there->identity.device == expected_.device && there->identity.inode == expected_.inode;
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string_view> words_of(std::string_view line, std::size_t most) 
 }
 
 /// A number, signed or not, that the kernel prints of a pid_t; below 0 nobody.
-std::optional<pid_t> parse_pid(std::string_view word) {
+std::optional<pid_t> parse_owner(std::string_view word) {
   const auto number = parse_signed(word);
   if (!number || *number > std::numeric_limits<pid_t>::max() || *number < std::numeric_limits<pid_t>::min())
     return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<FileLock> parse_lock(std::string_view line) {
   auto words = words_of(line, 8);
   if (words.size() > 1 && words[1] == "->") words.erase(words.begin() + 1);
   if (words.size() < 6 || !words[0].ends_with(':')) return std::nullopt;
-  const auto pid = parse_pid(words[4]);
+  const auto pid = parse_owner(words[4]);
   const auto file = split(words[5], ':');
   if (!pid || file.size() != 3) return std::nullopt;
   const auto major_number = parse_hex(file[0]);
@@ -73,8 +73,8 @@ std::optional<SysvSegment> parse_sysv_segment(std::string_view line) {
   if (words.size() < kFields - 2) return std::nullopt;
   SysvSegment segment;
   const auto id = parse_unsigned(words[1]);
-  const auto creator = parse_pid(words[4]);
-  const auto last = parse_pid(words[5]);
+  const auto creator = parse_owner(words[4]);
+  const auto last = parse_owner(words[5]);
   std::array<std::uint64_t, 6> numbers{};
   static constexpr std::array<std::size_t, 6> kAt = {3, 6, 7, 11, 12, 13};  // size nattch uid atime dtime ctime
   for (std::size_t i = 0; i < kAt.size(); ++i) {

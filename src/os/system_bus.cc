@@ -9,10 +9,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/systemd_library.h"
+
 namespace vacate {
 namespace {
 
-constexpr const char* kLibrary = "libsystemd.so.0";
 constexpr std::size_t kLongestText = 4096;
 
 // Opaque to everybody but the library.
@@ -44,7 +45,7 @@ using Process = int (*)(Bus* bus, Message** message);
 using Wait = int (*)(Bus* bus, std::uint64_t microseconds);
 using IsSignal = int (*)(Message* message, const char* interface, const char* member);
 
-struct Library {
+struct BusLibrary {
   NewBus new_bus = nullptr;
   SetAddress set_address = nullptr;
   SetBusClient set_bus_client = nullptr;
@@ -61,38 +62,33 @@ struct Library {
   FreeError free_error = nullptr;
 };
 
-template <class Call>
-bool find(void* library, Call& call, const char* name) {
-  void* symbol = dlsym(library, name);
-  if (symbol != nullptr) call = reinterpret_cast<Call>(symbol);  // what POSIX says dlsym is for
-  return symbol != nullptr;
-}
-
-Result<Library> load() {
-  void* library = dlopen(kLibrary, RTLD_LAZY | RTLD_LOCAL);  // kept until the child ends
-  if (library == nullptr) return Error{ErrorCode::unsupported, std::string(kLibrary) + " is not there"};
-  Library calls;
+Result<BusLibrary> load() {
+  void* library = dlopen(kSystemdLibrary, RTLD_LAZY | RTLD_LOCAL);  // kept until the child ends
+  if (library == nullptr) return Error{ErrorCode::unsupported, std::string(kSystemdLibrary) + " is not there"};
+  BusLibrary calls;
   const bool complete =
-      find(library, calls.new_bus, "sd_bus_new") && find(library, calls.set_address, "sd_bus_set_address") &&
-      find(library, calls.set_bus_client, "sd_bus_set_bus_client") && find(library, calls.start, "sd_bus_start") &&
-      find(library, calls.get_fd, "sd_bus_get_fd") && find(library, calls.close, "sd_bus_flush_close_unref") &&
-      find(library, calls.call_method, "sd_bus_call_method") &&
-      find(library, calls.get_property, "sd_bus_get_property") &&
-      find(library, calls.read_basic, "sd_bus_message_read_basic") && find(library, calls.process, "sd_bus_process") &&
-      find(library, calls.wait, "sd_bus_wait") && find(library, calls.is_signal, "sd_bus_message_is_signal") &&
-      find(library, calls.unref_message, "sd_bus_message_unref") &&
-      find(library, calls.free_error, "sd_bus_error_free");
-  if (!complete) return Error{ErrorCode::unsupported, std::string(kLibrary) + " lacks a call"};
+      find_call(library, calls.new_bus, "sd_bus_new") && find_call(library, calls.set_address, "sd_bus_set_address") &&
+      find_call(library, calls.set_bus_client, "sd_bus_set_bus_client") &&
+      find_call(library, calls.start, "sd_bus_start") && find_call(library, calls.get_fd, "sd_bus_get_fd") &&
+      find_call(library, calls.close, "sd_bus_flush_close_unref") &&
+      find_call(library, calls.call_method, "sd_bus_call_method") &&
+      find_call(library, calls.get_property, "sd_bus_get_property") &&
+      find_call(library, calls.read_basic, "sd_bus_message_read_basic") &&
+      find_call(library, calls.process, "sd_bus_process") && find_call(library, calls.wait, "sd_bus_wait") &&
+      find_call(library, calls.is_signal, "sd_bus_message_is_signal") &&
+      find_call(library, calls.unref_message, "sd_bus_message_unref") &&
+      find_call(library, calls.free_error, "sd_bus_error_free");
+  if (!complete) return Error{ErrorCode::unsupported, std::string(kSystemdLibrary) + " lacks a call"};
   return calls;
 }
 
 }  // namespace
 
 struct SystemBus::Connection {
-  Library calls;
+  BusLibrary calls;
   Bus* bus = nullptr;
 
-  explicit Connection(const Library& library) : calls(library) {}
+  explicit Connection(const BusLibrary& library) : calls(library) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() {
@@ -101,10 +97,10 @@ struct SystemBus::Connection {
 
   /// What a call answered with, freed with this.
   struct Reply {
-    const Library& calls;
+    const BusLibrary& calls;
     Message* message = nullptr;
     BusError error;
-    explicit Reply(const Library& library) : calls(library) {}
+    explicit Reply(const BusLibrary& library) : calls(library) {}
     Reply(const Reply&) = delete;
     Reply& operator=(const Reply&) = delete;
     ~Reply() {

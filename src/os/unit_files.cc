@@ -24,7 +24,7 @@
 namespace vacate {
 namespace {
 
-constexpr std::size_t kMostEntries = 20000;  // of one folder
+constexpr std::size_t kMostNames = 20000;  // of one folder
 constexpr const char* kDropinName = "vacate.conf";
 constexpr std::size_t kLargestDropin = std::size_t{1} << 20U;
 
@@ -99,7 +99,7 @@ std::vector<UnitFolderEntry> list_unit_folder(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(folder.c_str()), closedir);
   if (!stream) return entries;
   while (const dirent* entry = readdir(stream.get())) {
-    if (entry->d_name[0] == '.' || entries.size() >= kMostEntries) continue;
+    if (entry->d_name[0] == '.' || entries.size() >= kMostNames) continue;
     const bool may_link = entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
     entries.push_back({entry->d_name, may_link ? link_name_of(dirfd(stream.get()), entry->d_name) : std::string()});
   }

@@ -17,8 +17,6 @@ struct Member {
   uid_t uid = 0;
 };
 
-bool has_ended(const ProcStat& stat) { return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1); }
-
 /// What can be read of the process if it is in the group. gone: it has ended, or is in another.
 Result<Member> read_member(const ProcDirectory& root, pid_t pid, const std::string& control_group) {
   const Error elsewhere{ErrorCode::gone, ""};
@@ -29,7 +27,7 @@ Result<Member> read_member(const ProcDirectory& root, pid_t pid, const std::stri
   if (!is_in_cgroup(parse_cgroup(*cgroup), control_group)) return elsewhere;
   const auto stat = process->stat();
   if (!stat) return stat.error();
-  if (has_ended(*stat)) return elsewhere;
+  if (stat->has_ended()) return elsewhere;
   const auto status = process->status();
   if (!status) return status.error();
   if (!status->effective_uid) return Error{ErrorCode::io, "its user cannot be read"};

@@ -6,19 +6,15 @@
 
 #include "base/text.h"
 #include "model/find_by_pid.h"
+#include "model/process.h"
 #include "os/system_calls.h"
+#include "probe/clocks.h"
 
 namespace vacate {
 namespace {
 
 constexpr std::size_t kLongestCommandLine = std::size_t{128} << 10U;
 constexpr std::size_t kLargestStack = 65536;
-
-double seconds_of(clockid_t clock) noexcept {
-  timespec now{};
-  (void)clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
 
 /// 0: it may not be asked.
 Result<std::uint64_t> namespace_of(const ProcDirectory& process) {
@@ -267,7 +263,6 @@ std::map<pid_t, Reading<std::vector<std::string>>> CommandLineScan::finish() {
 
 std::optional<pid_t> parse_named_parent(const std::vector<std::string>& argv) noexcept {
   static constexpr std::string_view kOption = "--parent=";
-  static constexpr std::uint64_t kLargestPid = 1U << 22U;
   for (const auto& word : argv) {
     if (!word.starts_with(kOption)) continue;
     const auto pid = parse_unsigned(word.substr(kOption.size()));

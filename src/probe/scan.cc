@@ -19,6 +19,7 @@
 #include "os/proc_parse.h"
 #include "os/system_calls.h"
 #include "probe/clients.h"
+#include "probe/clocks.h"
 #include "probe/details.h"
 #include "probe/frozen.h"
 #include "probe/hidden_references.h"
@@ -38,12 +39,6 @@ namespace vacate {
 namespace {
 
 bool may_restart(const ServiceUnit& unit) { return !unit.restart.empty() && unit.restart != "no"; }
-
-double now_in_seconds() noexcept {
-  timespec now{};
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
 
 /// Which processes are vacate: the same program file as ours. Its driver child is one, and so is another vacate's.
 class OwnTool {
@@ -71,7 +66,7 @@ class Scanner {
 
   Scan run() {
     auto& snapshot = scan_.snapshot;
-    snapshot.time = now_in_seconds();
+    snapshot.time = seconds_of(CLOCK_REALTIME);
     snapshot.host = read_host();
     snapshot.host.whole_host = is_whole_host(root_);
     auto caller = read_caller(root_);
@@ -428,7 +423,7 @@ Scan take_scan(DriverSession& driver, const Policy& policy) {
   if (root) return Scanner(driver, policy, *std::move(root)).run();
   // Without /proc nothing but the driver's word is left.
   Scan scan;
-  scan.snapshot.time = now_in_seconds();
+  scan.snapshot.time = seconds_of(CLOCK_REALTIME);
   scan.snapshot.host = read_host();
   scan.snapshot.visibility.all_references = false;
   scan.snapshot.visibility.blind_spots.push_back({"no-proc", root.error().message});

@@ -46,7 +46,6 @@ Result<void> check_self() {
 /// In the kernel a file is told by its superblock and inode number. File systems of several volumes or layers show
 /// others to user space.
 Result<void> check_file_systems(const std::vector<std::uint64_t>& devices) {
-  static constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;
   static constexpr std::array<std::string_view, 4> kPlain = {"tmpfs", "devtmpfs", "fuse", "ramfs"};
   if (devices.empty()) return {};
   const auto table = read_file("/proc/self/mountinfo", kLargestMounts);

@@ -33,13 +33,13 @@ struct Sights {
 };
 
 constexpr std::string_view kDeleted = " (deleted)";
-constexpr std::size_t kLongestName = 512;
+constexpr std::size_t kLongestFileName = 512;
 constexpr std::size_t kMostFiles = 4096;  ///< of one process
 constexpr std::size_t kLargestMaps = std::size_t{16} << 20U;
 
 std::string without_mark(std::string_view name) {
   if (name.ends_with(kDeleted)) name.remove_suffix(kDeleted.size());
-  return std::string(name.substr(0, kLongestName));
+  return std::string(name.substr(0, kLongestFileName));
 }
 
 /// In the child: asks the file itself, through the link that leads to it.

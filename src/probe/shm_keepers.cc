@@ -11,26 +11,19 @@
 #include "os/expendable_pass.h"
 #include "os/mounts.h"
 #include "os/procfs.h"
+#include "probe/clocks.h"
 #include "probe/shm_places.h"
 #include "probe/shm_scan.h"
 
 namespace vacate {
 namespace {
 
-constexpr std::size_t kLongestCommandLine = std::size_t{1} << 20U;
-constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;
+constexpr std::size_t kLongestTrackerCommand = std::size_t{1} << 20U;
 constexpr std::string_view kTracker = "resource_tracker import main";
 constexpr std::string_view kOldTracker = "semaphore_tracker import main";  ///< Python 3.7 and before
 
-double boot_time() noexcept {
-  timespec real{}, boot{};
-  (void)clock_gettime(CLOCK_REALTIME, &real);
-  (void)clock_gettime(CLOCK_BOOTTIME, &boot);
-  return static_cast<double>(real.tv_sec - boot.tv_sec) + static_cast<double>(real.tv_nsec - boot.tv_nsec) / 1e9;
-}
-
 /// What a process sees of the places.
-struct Sight {
+struct View {
   std::uint64_t places = ~std::uint64_t{0};                    ///< a bit each
   std::vector<std::pair<std::uint64_t, std::string>> mounted;  ///< ShmSnapshot::mounted
 };
@@ -49,12 +42,12 @@ void add_mounted(const std::vector<MountLine>& mounts, const std::vector<ShmPlac
 
 /// Which of `places` the process may see, under whatever path: by the device of each of its mounts. One whose view
 /// cannot be told counts as seeing all.
-Sight look_around(const ProcDirectory& process, std::uint64_t own_mounts, const std::vector<ShmPlace>& places) {
+View look_around(const ProcDirectory& process, std::uint64_t own_mounts, const std::vector<ShmPlace>& places) {
   const auto namespace_of = process.identity("ns/mnt");
   if (!namespace_of || namespace_of->inode == own_mounts) return {};
   const auto table = process.read("mountinfo", kLargestMounts);
   if (!table || table->empty()) return {};
-  Sight sight;
+  View sight;
   const auto mounts = parse_mounts(*table);
   add_mounted(mounts, places, sight.mounted);
   std::set<std::uint64_t> devices;
@@ -75,9 +68,9 @@ Sight look_around(const ProcDirectory& process, std::uint64_t own_mounts, const 
 /// Python's tracker has its program in its command line, behind whatever options Python was given. A line that cannot
 /// be read, or not to its end, may be a tracker's.
 bool may_be_tracker(const ProcDirectory& process) {
-  const auto line = process.read("cmdline", kLongestCommandLine);
+  const auto line = process.read("cmdline", kLongestTrackerCommand);
   if (!line) return line.error().code != ErrorCode::gone;
-  return line->size() >= kLongestCommandLine || line->find(kTracker) != std::string::npos ||
+  return line->size() >= kLongestTrackerCommand || line->find(kTracker) != std::string::npos ||
          line->find(kOldTracker) != std::string::npos;
 }
 
@@ -91,7 +84,7 @@ void look_at(const ProcDirectory& root, pid_t pid, const std::vector<ShmPlace>& 
   const auto status = process ? process->status() : Result<ProcStatus>(process.error());
   const auto stat = process ? process->stat() : Result<ProcStat>(process.error());
   // A zombie without live threads answers for nothing.
-  const bool has_ended = stat && (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+  const bool has_ended = stat && stat->has_ended();
   const bool is_there = status && stat && !stat->is_kernel_thread() && !has_ended;
   const bool failed =
       (!status && status.error().code != ErrorCode::gone) || (!stat && stat.error().code != ErrorCode::gone);
@@ -131,7 +124,7 @@ void read_keepers(ShmSnapshot& snapshot) {
     snapshot.visibility.blind_spots.push_back({"proc-unlisted", pids.error().message});
     return;
   }
-  const double boot = boot_time();
+  const double boot = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
   const double ticks = std::max(1.0, static_cast<double>(sysconf(_SC_CLK_TCK)));
   std::set<std::pair<std::uint64_t, std::string>> mounted;
   ExpendablePass pass("vacate-keepers", pids->size(), [&](std::size_t index, FrameWriter& answer) {

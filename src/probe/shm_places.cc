@@ -16,7 +16,6 @@ namespace vacate {
 namespace {
 
 constexpr std::uint64_t kBlock = 512;
-constexpr std::size_t kLargestMounts = std::size_t{16} << 20U;
 
 std::string type_of(std::uint32_t mode) {
   switch (mode & S_IFMT) {

@@ -13,6 +13,7 @@
 #include "os/host.h"
 #include "os/shm_tables.h"
 #include "os/users.h"
+#include "probe/clocks.h"
 #include "probe/look_at_processes.h"
 #include "probe/shm_deleted.h"
 #include "probe/shm_places.h"
@@ -23,12 +24,6 @@ namespace vacate {
 namespace {
 
 constexpr std::size_t kLargestTable = std::size_t{16} << 20U;
-
-double now_in_seconds() noexcept {
-  timespec now{};
-  (void)clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
 
 using FileKey = std::pair<std::uint64_t, std::uint64_t>;  ///< device and inode
 
@@ -147,7 +142,7 @@ void sort_users(std::vector<ShmUser>& users) {
 }
 
 ShmSnapshot ShmScanner::run() {
-  snapshot_.time = now_in_seconds();
+  snapshot_.time = seconds_of(CLOCK_REALTIME);
   snapshot_.host = read_host();
   const auto root = ProcDirectory::open_root();
   if (!root) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostQuestions = 256;  // of each kind: no machine has more supervisors of GPU work than that
 constexpr std::chrono::milliseconds kServices{1000};
 constexpr std::chrono::milliseconds kJobs{2000};
-constexpr std::size_t kLongestName = 256;  // systemd's UNIT_NAME_MAX is 255
+constexpr std::size_t kLongestUnit = 256;  // systemd's UNIT_NAME_MAX is 255
 
 template <class T>
 void add_once(std::vector<T>& list, T entry) {
@@ -58,7 +58,7 @@ SupervisionQuestions questions_about(const std::vector<Process>& processes) {
   for (const auto& process : processes) {
     if (!process.detailed || process.cgroup.empty() || is_gone(process)) continue;
     const auto origin = parse_origin(process.cgroup);
-    if (origin.service && origin.service->size() < kLongestName) {
+    if (origin.service && origin.service->size() < kLongestUnit) {
       if (auto group = control_group_of_unit(process.cgroup, *origin.service))
         add_once(questions.units, {*origin.service, *std::move(group)});
     }

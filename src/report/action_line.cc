@@ -16,7 +16,7 @@ namespace {
 
 using json::Json;
 
-constexpr std::string_view kSchema = "vacate.record/1";
+constexpr std::string_view kRecordSchema = "vacate.record/1";
 constexpr std::size_t kLongestText = 512;
 constexpr std::size_t kLongestPath = 8192;
 constexpr std::size_t kMostReasons = 16;
@@ -92,7 +92,7 @@ std::string subject_of(const ActionEntry& entry) {
 
 std::string action_line(const ActionEntry& entry) {
   Json object;
-  object["schema"] = kSchema;
+  object["schema"] = kRecordSchema;
   object["time"] = format_rfc3339(entry.time);
   object["epoch"] = json::seconds_of(entry.time);
   object["run"] = printable(entry.author.run, 64);
@@ -126,7 +126,7 @@ std::optional<ActionEntry> parse_action_line(std::string_view line) {
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return std::nullopt;
   Fields fields(object);
-  if (fields.text("schema") != kSchema) return std::nullopt;
+  if (fields.text("schema") != kRecordSchema) return std::nullopt;
   ActionEntry entry;
   entry.time = fields.seconds("epoch");
   entry.author.run = fields.text("run");

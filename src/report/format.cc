@@ -50,6 +50,10 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.0f} s", seconds);
 }
 
+std::string format_seconds(std::chrono::milliseconds time) {
+  return format_seconds(std::chrono::duration<double>(time).count());
+}
+
 std::string format_rfc3339(double epoch_seconds) {
   using std::chrono::milliseconds;
   static constexpr double kLatest = 2.5e11;  // the year 9892: keeps the figure four digits wide

@@ -3,6 +3,7 @@
 // printable() already, and what they return fits on one line unless it says otherwise.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ namespace vacate {
 [[nodiscard]] std::string format_age(double seconds);
 /// "0.41 s", "12.3 s", "95 s".
 [[nodiscard]] std::string format_seconds(double seconds);
+[[nodiscard]] std::string format_seconds(std::chrono::milliseconds time);
 /// "2026-03-01T17:04:05.123Z" of seconds since the epoch.
 [[nodiscard]] std::string format_rfc3339(double epoch_seconds);
 /// "0-3,5,7" of sorted numbers.

@@ -135,10 +135,6 @@ std::string reason_lines(const std::vector<StepLine>& lines, const RenderStyle& 
   return text;
 }
 
-std::string seconds_text(std::chrono::milliseconds time) {
-  return format_seconds(static_cast<double>(time.count()) / 1000);
-}
-
 /// From the first TERM of the run to this one's KILL, at the earliest; nothing where none is sent.
 std::optional<std::chrono::milliseconds> kill_after(const Step& step, const FreeRequest& request) {
   if (!is_ending(step.action) || request.term_only || step.terms.term_only) return std::nullopt;
@@ -167,9 +163,9 @@ std::string kill_words(const Plan& plan, const FreeRequest& request) {
     }
   }
   if (after.empty()) return " by TERM only, no KILL";
-  std::string words = fmt::format(", KILL {} after the first TERM", seconds_text(after.begin()->first));
+  std::string words = fmt::format(", KILL {} after the first TERM", format_seconds(after.begin()->first));
   for (auto at = std::next(after.begin()); at != after.end(); ++at)
-    words += fmt::format(", {} for {}", seconds_text(at->first), some_of(at->second));
+    words += fmt::format(", {} for {}", format_seconds(at->first), some_of(at->second));
   if (!never.empty()) words += fmt::format(", no KILL for {}", some_of(never));
   return words;
 }
@@ -435,8 +431,8 @@ std::optional<std::string> late_kill(const Step& step, const FreeRequest& reques
   static constexpr std::chrono::milliseconds kRoom{60000};  // to see the memory come back
   const auto after = kill_after(step, request);
   if (!after || *after < request.timeout) return std::nullopt;
-  return fmt::format("grace {} > --timeout {}; use --timeout {}min", seconds_text(*after),
-                     seconds_text(request.timeout), std::chrono::ceil<std::chrono::minutes>(*after + kRoom).count());
+  return fmt::format("grace {} > --timeout {}; use --timeout {}min", format_seconds(*after),
+                     format_seconds(request.timeout), std::chrono::ceil<std::chrono::minutes>(*after + kRoom).count());
 }
 
 std::string render_outcome_text(const FreeReport& report, const RenderStyle& style) {

@@ -57,12 +57,12 @@ Paint paint_for(const LoggedAction& action) {
   return action.entry.result == "done" || action.entry.result == "gone" ? Paint::plain : Paint::doubtful;
 }
 
-struct Widths {
+struct LogWidths {
   std::size_t what = 6, result = 6;
 };
 
-Widths widths_of(const std::vector<LoggedAction>& actions) {
-  Widths widths;
+LogWidths widths_of(const std::vector<LoggedAction>& actions) {
+  LogWidths widths;
   for (const auto& action : actions) {
     widths.what = std::max(widths.what, display_width(what_of(action.entry)));
     widths.result = std::max(widths.result, display_width(result_of(action)));
@@ -71,7 +71,7 @@ Widths widths_of(const std::vector<LoggedAction>& actions) {
 }
 
 std::string row(const std::string& time, const std::string& what, const std::string& whom, const std::string& result,
-                const Widths& widths, const RenderStyle& style) {
+                const LogWidths& widths, const RenderStyle& style) {
   const std::size_t taken = 20 + widths.what + widths.result + 6;
   const std::size_t room = style.width > taken + 12 ? style.width - taken : 12;
   return fmt::format("{}  {}  {}  {}\n", pad_right(time, 20), pad_right(what, widths.what),
@@ -194,7 +194,7 @@ ExitCode exit_code_of(const LogReport& report) noexcept {
 }
 
 std::string render_log_text(const LogReport& report, const RenderStyle& style) {
-  const Widths widths = widths_of(report.actions);
+  const LogWidths widths = widths_of(report.actions);
   std::string text;
   if (!report.actions.empty())
     text += painted(row("TIME (UTC)", "ACTION", "TO", "RESULT", widths, style), Paint::faint, style);

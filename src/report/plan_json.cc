@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "model/process.h"
 #include "report/json_parts.h"
 #include "report/json_shape.h"
 
@@ -16,9 +17,8 @@ namespace {
 
 using json::Json;
 
-constexpr std::string_view kSchema = "vacate.free/1";
+constexpr std::string_view kPlanSchema = "vacate.free/1";
 constexpr std::size_t kMostSteps = 65536;
-constexpr std::uint64_t kLargestPid = 4194304;  // PID_MAX_LIMIT
 constexpr std::uint64_t kMostGpus = 4096;
 constexpr double kLongestGrace = 1e6;  // seconds
 
@@ -175,25 +175,25 @@ Plan read_plan(const Json& object, std::string& complaint) {
   return plan;
 }
 
-Error malformed(std::string_view what) {
+Error malformed_plan(std::string_view what) {
   return Error{ErrorCode::malformed, fmt::format("not a plan of vacate free --dry-run --json: {}", what)};
 }
 
 }  // namespace
 
 Result<Plan> parse_plan_json(std::string_view text) {
-  if (const auto excess = json::excess_of(text)) return malformed("it " + *excess);
+  if (const auto excess = json::excess_of(text)) return malformed_plan("it " + *excess);
   const Json found = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (found.is_discarded()) return malformed("it " + json::why_no_json(text));
+  if (found.is_discarded()) return malformed_plan("it " + json::why_no_json(text));
   std::string complaint;
   Members members(found, "", complaint);
   const std::string schema = members.text("schema", Need::required);
-  if (!members.failed() && schema != kSchema)
-    return malformed(fmt::format("its schema is '{}', not {}", printable(schema, 64), kSchema));
-  if (members.flag("replay")) return malformed("it was made from a recorded machine");
+  if (!members.failed() && schema != kPlanSchema)
+    return malformed_plan(fmt::format("its schema is '{}', not {}", printable(schema, 64), kPlanSchema));
+  if (members.flag("replay")) return malformed_plan("it was made from a recorded machine");
   const auto* object = members.find("plan", Need::required, "a plan");
   Plan plan = object != nullptr ? read_plan(*object, complaint) : Plan{};
-  if (members.failed()) return malformed(complaint);
+  if (members.failed()) return malformed_plan(complaint);
   return plan;
 }
 

@@ -60,7 +60,7 @@ std::string with(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
-std::string complaint(const std::string& text) {
+std::string plan_complaint(const std::string& text) {
   const auto plan = parse_plan_json(text);
   if (plan) return "";
   EXPECT_EQ(plan.error().code, ErrorCode::malformed);
@@ -76,42 +76,45 @@ TEST(PlanJson, WhatWasPrintedIsReadBack) {
 }
 
 TEST(PlanJson, KeysOfALaterVersionArePassedOver) {
-  EXPECT_EQ(complaint(with("\"schema\"", "\"new\":{\"a\":[1]},\"schema\"")), "");
-  EXPECT_EQ(complaint(with("\"n\":1", "\"new\":null,\"n\":1")), "");
+  EXPECT_EQ(plan_complaint(with("\"schema\"", "\"new\":{\"a\":[1]},\"schema\"")), "");
+  EXPECT_EQ(plan_complaint(with("\"n\":1", "\"new\":null,\"n\":1")), "");
 }
 
 TEST(PlanJson, SaysWhatIsWrongAndWhere) {
-  EXPECT_THAT(complaint(""), HasSubstr("is not JSON from byte"));
-  EXPECT_THAT(complaint("{\"schema\":"), HasSubstr("is not JSON from byte 11 on"));
-  EXPECT_THAT(complaint("[]"), HasSubstr("the whole: expected an object, found array"));
-  EXPECT_THAT(complaint("{}"), HasSubstr("/schema: expected a text, found none"));
-  EXPECT_THAT(complaint(std::string(40, '[')), HasSubstr("nested too deeply"));
-  EXPECT_THAT(complaint(with("vacate.free/1", "vacate.status/1")), HasSubstr("its schema is 'vacate.status/1'"));
-  EXPECT_THAT(complaint(with("\"schema\"", "\"replay\":true,\"schema\"")), HasSubstr("recorded machine"));
-  EXPECT_THAT(complaint(with("\"plan\":", "\"plam\":")), HasSubstr("/plan: expected a plan, found none"));
-  EXPECT_THAT(complaint(with("\"boot_id\":\"1111", "\"boot_id\":null,\"x\":\"1111")),
+  EXPECT_THAT(plan_complaint(""), HasSubstr("is not JSON from byte"));
+  EXPECT_THAT(plan_complaint("{\"schema\":"), HasSubstr("is not JSON from byte 11 on"));
+  EXPECT_THAT(plan_complaint("[]"), HasSubstr("the whole: expected an object, found array"));
+  EXPECT_THAT(plan_complaint("{}"), HasSubstr("/schema: expected a text, found none"));
+  EXPECT_THAT(plan_complaint(std::string(40, '[')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(plan_complaint(with("vacate.free/1", "vacate.status/1")), HasSubstr("its schema is 'vacate.status/1'"));
+  EXPECT_THAT(plan_complaint(with("\"schema\"", "\"replay\":true,\"schema\"")), HasSubstr("recorded machine"));
+  EXPECT_THAT(plan_complaint(with("\"plan\":", "\"plam\":")), HasSubstr("/plan: expected a plan, found none"));
+  EXPECT_THAT(plan_complaint(with("\"boot_id\":\"1111", "\"boot_id\":null,\"x\":\"1111")),
               HasSubstr("/plan/boot_id: expected"));
-  EXPECT_THAT(complaint(with("4026531836", "-1")), HasSubstr("/plan/pid_namespace: expected a number from 0"));
-  EXPECT_THAT(complaint(with("\"n\":1", "\"n\":2")),
+  EXPECT_THAT(plan_complaint(with("4026531836", "-1")), HasSubstr("/plan/pid_namespace: expected a number from 0"));
+  EXPECT_THAT(plan_complaint(with("\"n\":1", "\"n\":2")),
               HasSubstr("/plan/steps/0/n: expected a number from 1 to 1, found 2"));
-  EXPECT_THAT(complaint(with("\"signal\",\"key\"", "\"Signal\",\"key\"")),
+  EXPECT_THAT(plan_complaint(with("\"signal\",\"key\"", "\"Signal\",\"key\"")),
               HasSubstr("/plan/steps/0/action: expected signal"));
-  EXPECT_THAT(complaint(with("\"TERM\"", "\"KILL\"")),
+  EXPECT_THAT(plan_complaint(with("\"TERM\"", "\"KILL\"")),
               HasSubstr("/plan/steps/0/signal: expected TERM, found \"KILL\""));
-  EXPECT_THAT(complaint(with("\"refuse\"", "\"signal\"")), "") << "a refusal may have no signal, and so may a signal";
-  EXPECT_THAT(complaint(with("4711@156405", "4711")), HasSubstr("/plan/steps/0/key: expected PID@START"));
-  EXPECT_THAT(complaint(with("4711@156405", "4712@156405")), HasSubstr("/plan/steps/0/key: expected PID@START"));
-  EXPECT_THAT(complaint(with("\"4711@156405\"", "4711")), HasSubstr("/plan/steps/0/key: expected PID@START"));
-  EXPECT_THAT(complaint(with("\"pid\":4711", "\"pid\":99999999")), HasSubstr("/plan/steps/0/pid: expected a number"));
-  EXPECT_THAT(complaint(with("[0,3]", "[0,-3]")), HasSubstr("/plan/steps/0/gpus: expected a list of indices"));
-  EXPECT_THAT(complaint(with("\"term_only\":true", "\"term_only\":1")), HasSubstr("term_only: expected true or false"));
-  EXPECT_THAT(complaint(with("90.5", "1e300")), HasSubstr("/plan/steps/0/grace: expected seconds"));
-  EXPECT_THAT(complaint(with("\"17@5\",\"pid\":17", "\"4711@5\",\"pid\":4711")),
+  EXPECT_THAT(plan_complaint(with("\"refuse\"", "\"signal\"")), "")
+      << "a refusal may have no signal, and so may a signal";
+  EXPECT_THAT(plan_complaint(with("4711@156405", "4711")), HasSubstr("/plan/steps/0/key: expected PID@START"));
+  EXPECT_THAT(plan_complaint(with("4711@156405", "4712@156405")), HasSubstr("/plan/steps/0/key: expected PID@START"));
+  EXPECT_THAT(plan_complaint(with("\"4711@156405\"", "4711")), HasSubstr("/plan/steps/0/key: expected PID@START"));
+  EXPECT_THAT(plan_complaint(with("\"pid\":4711", "\"pid\":99999999")),
+              HasSubstr("/plan/steps/0/pid: expected a number"));
+  EXPECT_THAT(plan_complaint(with("[0,3]", "[0,-3]")), HasSubstr("/plan/steps/0/gpus: expected a list of indices"));
+  EXPECT_THAT(plan_complaint(with("\"term_only\":true", "\"term_only\":1")),
+              HasSubstr("term_only: expected true or false"));
+  EXPECT_THAT(plan_complaint(with("90.5", "1e300")), HasSubstr("/plan/steps/0/grace: expected seconds"));
+  EXPECT_THAT(plan_complaint(with("\"17@5\",\"pid\":17", "\"4711@5\",\"pid\":4711")),
               HasSubstr("/plan/steps/1/pid: 4711 is in an earlier step"));
 }
 
 TEST(PlanJson, AComplaintAboutHostileBytesIsOneLine) {
-  const auto text = complaint(with("\"TERM\"", "\"\\u001b[2J\\n\\u202e\xff\""));
+  const auto text = plan_complaint(with("\"TERM\"", "\"\\u001b[2J\\n\\u202e\xff\""));
   EXPECT_EQ(text.find_first_of("\n\x1b"), std::string::npos);
 }
 

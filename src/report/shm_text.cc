@@ -12,7 +12,7 @@
 namespace vacate {
 namespace {
 
-constexpr std::size_t kMostNamed = 8;  ///< of one family and verdict; the rest is counted
+constexpr std::size_t kMostMembers = 8;  ///< of one family and verdict; the rest is counted
 
 std::string size_text(Bytes amount) {
   if (amount.count < (1U << 20U)) return fmt::format("{} KiB", amount.count >> 10U);
@@ -64,7 +64,7 @@ std::string group_text(const ShmReport& report, const std::vector<std::size_t>& 
   std::string text =
       painted(describe(finding.verdict), paint_for(finding.verdict), style) +
       fmt::format("  {}, {}, {}\n", software, counted(members.size(), "segment", "segments"), size_text(sum));
-  for (std::size_t i = 0; i < std::min(members.size(), kMostNamed); ++i) {
+  for (std::size_t i = 0; i < std::min(members.size(), kMostMembers); ++i) {
     const auto& segment = snapshot.segments[members[i]];
     const auto& each = report.findings[members[i]];
     std::string size = size_text(segment.on_disk);
@@ -80,7 +80,7 @@ std::string group_text(const ShmReport& report, const std::vector<std::size_t>& 
     for (const auto& piece : each.encodes) why += "; " + piece;
     text += wrap(printable(why), 4, style.width);
   }
-  if (members.size() > kMostNamed) text += fmt::format("  and {} more\n", members.size() - kMostNamed);
+  if (members.size() > kMostMembers) text += fmt::format("  and {} more\n", members.size() - kMostMembers);
   return text;
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 using json::Json;
 
-constexpr std::string_view kSchema = "vacate.snapshot/1";
+constexpr std::string_view kSnapshotSchema = "vacate.snapshot/1";
 
 template <class T>
 struct IsVector : std::false_type {};
@@ -411,7 +411,7 @@ void check_relations(const Snapshot& snapshot, Place& place) {
   check_order<MayRepeat>(snapshot.visibility.blind_spots, "visibility/blind_spots", std::identity{}, place);
 }
 
-Error malformed(std::string_view what) {
+Error malformed_recording(std::string_view what) {
   return Error{ErrorCode::malformed, fmt::format("not a recording of vacate: {}", what)};
 }
 
@@ -419,7 +419,7 @@ Error malformed(std::string_view what) {
 
 std::string render_snapshot_json(const Recording& recording) {
   Json object;
-  object["schema"] = kSchema;
+  object["schema"] = kSnapshotSchema;
   object["version"] = encode(recording.version);
   object["redacted"] = recording.redacted;
   object["snapshot"] = encode(recording.snapshot);
@@ -427,18 +427,18 @@ std::string render_snapshot_json(const Recording& recording) {
 }
 
 Result<Recording> parse_snapshot_json(std::string_view text) {
-  if (text.size() > kLargestRecording) return malformed("it has more than 64 MiB");
-  if (const auto excess = json::excess_of(text)) return malformed("it " + *excess);
+  if (text.size() > kLargestRecording) return malformed_recording("it has more than 64 MiB");
+  if (const auto excess = json::excess_of(text)) return malformed_recording("it " + *excess);
   const Json found = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (found.is_discarded()) return malformed("it " + json::why_no_json(text));
-  if (!found.is_object()) return malformed("it is no object");
+  if (found.is_discarded()) return malformed_recording("it " + json::why_no_json(text));
+  if (!found.is_object()) return malformed_recording("it is no object");
   Recording recording;
   Place place;
   std::string schema;
   Reader reader(found, place);
   reader("schema", schema);
-  if (!place.failed() && schema != kSchema)
-    return malformed(fmt::format("its schema is '{}', not {}", printable(schema, 64), kSchema));
+  if (!place.failed() && schema != kSnapshotSchema)
+    return malformed_recording(fmt::format("its schema is '{}', not {}", printable(schema, 64), kSnapshotSchema));
   reader("version", recording.version);
   reader("redacted", recording.redacted);
   reader("snapshot", recording.snapshot);
@@ -448,7 +448,7 @@ Result<Recording> parse_snapshot_json(std::string_view text) {
     check_relations(recording.snapshot, place);
     place.leave();
   }
-  if (place.failed()) return malformed(place.complaint());
+  if (place.failed()) return malformed_recording(place.complaint());
   return recording;
 }
 

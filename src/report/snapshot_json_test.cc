@@ -55,7 +55,7 @@ Snapshot machine() {
   return s;
 }
 
-std::string complaint(const std::string& text) {
+std::string recording_complaint(const std::string& text) {
   const auto parsed = parse_snapshot_json(text);
   return parsed ? "" : parsed.error().message;
 }
@@ -98,7 +98,7 @@ TEST(SnapshotJson, WhatIsWrongIsSaidWithItsPlace) {
       {"\"redacted\"", "\xff", "not JSON"},
   };
   for (const auto& row : kTable) {
-    const std::string message = complaint(replaced(good, row.what, row.with));
+    const std::string message = recording_complaint(replaced(good, row.what, row.with));
     EXPECT_NE(message.find(row.says), std::string::npos) << row.with << ": " << message;
     EXPECT_EQ(printable(message), message);
   }
@@ -115,7 +115,7 @@ TEST(SnapshotJson, ListsHaveToBeInOrder) {
   const auto refused = [](void (*spoil)(Snapshot&)) {
     Snapshot s = machine();
     spoil(s);
-    return complaint(render_snapshot_json({s, "", false}));
+    return recording_complaint(render_snapshot_json({s, "", false}));
   };
   EXPECT_NE(refused([](Snapshot& s) { s.processes.push_back(s.processes[0]); }).find("/snapshot/processes/1"),
             std::string::npos);
@@ -137,13 +137,13 @@ TEST(SnapshotJson, AnyBytesGiveAnAnswer) {
   for (const auto& text :
        {std::string(), std::string("\0", 1), std::string("{"), std::string("[]"), std::string("null"),
         std::string(100000, '['), std::string(100000, '{'), "{\"schema\":\"" + std::string(1000, 'x')})
-    EXPECT_FALSE(complaint(text).empty()) << text.substr(0, 20);
+    EXPECT_FALSE(recording_complaint(text).empty()) << text.substr(0, 20);
   ASSERT_EQ(good.back(), '\n');  // which a recording may lack
   for (std::size_t i = 0; i + 1 < good.size(); i += 7) EXPECT_FALSE(parse_snapshot_json(good.substr(0, i)));
   std::string keys = "{\"a\":0";
   for (int i = 0; i < 100; ++i) keys += ",\"k" + std::to_string(i) + "\":0";
-  EXPECT_NE(complaint(keys + "}").find("too many keys"), std::string::npos);
-  EXPECT_NE(complaint(std::string(kLargestRecording + 1, ' ')).find("64 MiB"), std::string::npos);
+  EXPECT_NE(recording_complaint(keys + "}").find("too many keys"), std::string::npos);
+  EXPECT_NE(recording_complaint(std::string(kLargestRecording + 1, ' ')).find("64 MiB"), std::string::npos);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct Block {
   std::vector<Row> rows;
 };
 
-struct Widths {
+struct HolderWidths {
   std::size_t pid = 3, user = 4, title = 5, memory = 6, age = 3, standing = 8, because = 0;
 };
 
@@ -154,10 +154,10 @@ std::vector<Block> blocks_of(const StatusReport& report) {
 
 /// Natural widths first; where the line is too short the reason keeps a readable minimum and the title takes what is
 /// left.
-Widths widths_for(const std::vector<Block>& blocks, std::size_t line) {
+HolderWidths widths_for(const std::vector<Block>& blocks, std::size_t line) {
   static constexpr std::size_t kReadableReason = 18;
   static constexpr std::size_t kReadableTitle = 16;
-  Widths widths;
+  HolderWidths widths;
   for (const auto& block : blocks) {
     for (const auto& row : block.rows) {
       widths.pid = std::max(widths.pid, row.pid.size());
@@ -183,7 +183,7 @@ Widths widths_for(const std::vector<Block>& blocks, std::size_t line) {
   return widths;
 }
 
-std::string line_of(const Row& row, const Widths& widths, const RenderStyle& style) {
+std::string line_of(const Row& row, const HolderWidths& widths, const RenderStyle& style) {
   std::string line =
       fmt::format("  {}  {}  {}  {}  {}  ", pad_left(row.pid, widths.pid), pad_right(row.user, widths.user),
                   pad_right(elide_middle(row.title, widths.title), widths.title), pad_left(row.memory, widths.memory),
@@ -195,7 +195,7 @@ std::string line_of(const Row& row, const Widths& widths, const RenderStyle& sty
   return line + '\n';
 }
 
-std::string column_heads(const Widths& widths, const RenderStyle& style) {
+std::string column_heads(const HolderWidths& widths, const RenderStyle& style) {
   std::string heads = fmt::format("  {}  {}  {}  {}  {}  {}", pad_left("PID", widths.pid),
                                   pad_right("USER", widths.user), pad_right("TITLE", widths.title),
                                   pad_left("MEMORY", widths.memory), pad_left("AGE", widths.age), "STANDING");
@@ -408,7 +408,7 @@ std::string render_status_text(const StatusReport& report, const RenderStyle& st
   if (report.snapshot.driver.state != DriverState::ok && report.snapshot.nodes.empty())
     return text;  // no blind spot matters
   const auto blocks = blocks_of(report);
-  const Widths widths = widths_for(blocks, style.width);
+  const HolderWidths widths = widths_for(blocks, style.width);
   bool headed = false;
   for (const auto& block : blocks) {
     text += gpu_line(*block.gpu, style);

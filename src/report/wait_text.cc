@@ -13,12 +13,8 @@
 namespace vacate {
 namespace {
 
-constexpr std::size_t kMostNamed = 8;  ///< of one GPU; the rest is counted
+constexpr std::size_t kMostHolders = 8;  ///< of one GPU; the rest is counted
 constexpr std::size_t kTitle = 48;
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  return format_seconds(static_cast<double>(time.count()) / 1000);
-}
 
 std::string limit_text(const MemoryLimit& limit) {
   return limit.percent ? fmt::format("{}%", *limit.percent) : format_mib(limit.amount);
@@ -86,7 +82,7 @@ std::string lines_of(const WaitReport& report, const GpuGate& gate, const Render
   for (const auto pid : gate.in_the_way)
     if (const auto* holder = report.attribution.find(pid)) lines.push_back(holder_line(report, *holder, gate.index));
   for (const auto pid : gate.charged_unseen) lines.push_back(unseen_line(report, gate.index, pid));
-  const std::size_t more = lines.size() > kMostNamed ? lines.size() - kMostNamed : 0;
+  const std::size_t more = lines.size() > kMostHolders ? lines.size() - kMostHolders : 0;
   lines.resize(lines.size() - more);
   if (more > 0) lines.push_back(fmt::format("GPU {}: and {} more", gate.index, more));
   if (lines.empty() || !gate.detail.empty()) {
@@ -208,10 +204,10 @@ std::string render_wait_outcome(const WaitReport& report, const RenderStyle& sty
                                  report.request.condition.kind == ConditionKind::idle ? free_text(report.request)
                                                                                       : "has " + wanted),
                      Paint::good, style) +
-             fmt::format(", for {} now; waited {}\n", seconds_text(report.request.hold), waited);
+             fmt::format(", for {} now; waited {}\n", format_seconds(report.request.hold), waited);
     case WaitVerdict::timeout:
       text = fmt::format("gave up after {}: {} not {} for {}\n", waited, gpus_text(report.gates), wanted,
-                         seconds_text(report.request.hold));
+                         format_seconds(report.request.hold));
       break;
     case WaitVerdict::cannot_tell:
       text = fmt::format("cannot tell after {} whether {} {}\n", waited, gpus_text(report.gates), "can be used");

@@ -12,7 +12,7 @@
 namespace vacate {
 namespace {
 
-std::string named(const Snapshot& snapshot, pid_t pid) {
+std::string titled(const Snapshot& snapshot, pid_t pid) {
   static constexpr std::size_t kLongestTitle = 256;
   const auto* process = snapshot.find(pid);
   return process != nullptr ? fmt::format("{} ({})", pid, printable(title_of(*process), kLongestTitle))
@@ -70,7 +70,7 @@ WhyPart holders_part(const WhyReport& report, const GpuAccount& account) {
     std::string memory = "no figure of its own";
     for (const auto& place : holder->gpus)
       if (place.index == account.index && place.memory.known()) memory = format_mib(*place.memory);
-    part.sentences.push_back(fmt::format("{}: {}, {}, {}{}", named(report.snapshot, pid), describe(holder->role),
+    part.sentences.push_back(fmt::format("{}: {}, {}, {}{}", titled(report.snapshot, pid), describe(holder->role),
                                          memory, describe(holder->standing), holder->protection ? ", protected" : ""));
   }
   for (const auto& charge : report.attribution.charged_to_nobody)
@@ -110,7 +110,7 @@ WhyPart health_part(const Gpu& gpu) {
 }
 
 /// With blanks, so that a long list can be broken into lines.
-std::string list_of(const std::vector<std::uint64_t>& pids) {
+std::string pid_list(const std::vector<std::uint64_t>& pids) {
   std::string list;
   for (const char c : format_ranges(pids)) list += c == ',' ? std::string(", ") : std::string(1, c);
   return list;
@@ -130,10 +130,10 @@ WhyPart frees_part(const WhyReport& report, const WhySubject& subject) {
   const auto all = ended_by(subject.asked);
   if (!usual.empty())
     part.sentences.push_back(
-        fmt::format("'vacate free --gpu {}' ends the leftovers: {}", *subject.gpu, list_of(usual)));
+        fmt::format("'vacate free --gpu {}' ends the leftovers: {}", *subject.gpu, pid_list(usual)));
   if (all.size() > usual.size())
     part.sentences.push_back(
-        fmt::format("'vacate free --all --gpu {}' ends what is live or unsure too: {}", *subject.gpu, list_of(all)));
+        fmt::format("'vacate free --all --gpu {}' ends what is live or unsure too: {}", *subject.gpu, pid_list(all)));
   for (const auto& step : subject.asked.steps)
     if (step.action == Action::refuse)
       part.sentences.push_back(fmt::format("pid {} is refused even so, {}{}{}", step.key.pid, step.rule,
@@ -161,7 +161,7 @@ std::vector<WhyPart> explain_gpu(const WhyReport& report, const WhySubject& subj
   WhyPart reset{"reset", {}};
   for (const auto& blocker : account->reset_blockers)
     reset.sentences.push_back(
-        fmt::format("{} would make a reset fail: {}", named(report.snapshot, blocker.pid), blocker.way));
+        fmt::format("{} would make a reset fail: {}", titled(report.snapshot, blocker.pid), blocker.way));
   parts.push_back(std::move(explanations));
   parts.push_back(health_part(*gpu));
   parts.push_back(std::move(reset));

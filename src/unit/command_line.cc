@@ -4,13 +4,12 @@
 #include <array>
 
 #include "base/text.h"
+#include "unit/unit_text.h"
 
 namespace vacate {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\n\r";
-
-bool is_blank(char c) noexcept { return kBlanks.find(c) != std::string_view::npos; }
+bool is_blank(char c) noexcept { return kUnitBlanks.find(c) != std::string_view::npos; }
 
 /// Takes words off the front of a text, quotes and C's escapes resolved. An unknown escape stays as it is.
 class WordReader {

@@ -33,12 +33,12 @@ std::vector<std::string> codes(const UnitToLint& unit) {
 }
 std::vector<std::string> codes(const std::string& service) { return codes(unit_of(service)); }
 
-struct Row {
+struct LintRow {
   std::string text;
   std::string code;  ///< empty: nothing is to be found
 };
 
-void check(const std::vector<Row>& rows) {
+void check(const std::vector<LintRow>& rows) {
   for (const auto& [text, code] : rows) {
     if (code.empty())
       EXPECT_THAT(codes(text), IsEmpty()) << text;

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::Optional;
 
-UnitSettings parse(const std::string& text) { return UnitSettings::parse({{"a", "[Service]\n" + text}}); }
+UnitSettings parse_service(const std::string& text) { return UnitSettings::parse({{"a", "[Service]\n" + text}}); }
 
 TEST(ServiceFacts, ReadsSpansAsSystemdDoes) {
   for (const auto& [text, wanted] : std::vector<std::pair<std::string, std::int64_t>>{{"90", 90'000},
@@ -34,16 +34,16 @@ TEST(ServiceFacts, WritesSpansThatBothRead) {
 }
 
 TEST(ServiceFacts, FillsInDefaults) {
-  const auto none = parse("ExecStart=/bin/a\n");
+  const auto none = parse_service("ExecStart=/bin/a\n");
   const auto facts = service_facts(none, "a");
   EXPECT_EQ(facts.type, "simple");
   EXPECT_EQ(facts.kill_mode, "control-group");
   EXPECT_EQ(facts.start_timeout, milliseconds(90'000));
   EXPECT_EQ(facts.notify_access, "none");
   EXPECT_FALSE(facts.may_extend());
-  const auto job = parse("Type=oneshot\nExecStart=/bin/a\n");
+  const auto job = parse_service("Type=oneshot\nExecStart=/bin/a\n");
   EXPECT_EQ(service_facts(job, "a").start_timeout, milliseconds::max());
-  const auto timed = parse("Type=notify\nExecStart=/bin/a\nTimeoutStartSec=1min\nTimeoutSec=0\n");
+  const auto timed = parse_service("Type=notify\nExecStart=/bin/a\nTimeoutStartSec=1min\nTimeoutSec=0\n");
   EXPECT_EQ(service_facts(timed, "a").start_timeout, milliseconds::max());  // the later of both keys, and 0 is for ever
   EXPECT_EQ(service_facts(timed, "a").notify_access, "main");
 }
@@ -59,7 +59,7 @@ TEST(ServiceFacts, KnowTheAccount) {
         Row{"DynamicUser=yes\n", "llm", "llm", "llm"}, Row{"DynamicUser=yes\nUser=ml\n", "llm", "ml", "ml"},
         Row{"DynamicUser=yes\n", "l.m", "a dynamic user", ""}, Row{"DynamicUser=yes\n", "", "a dynamic user", ""},
         Row{"DynamicUser=yes\n", "7", "a dynamic user", ""}}) {
-    const auto settings = parse(text);
+    const auto settings = parse_service(text);
     const auto facts = service_facts(settings, prefix);
     EXPECT_EQ(facts.user, user) << text << prefix;
     EXPECT_EQ(facts.account, account) << text << prefix;

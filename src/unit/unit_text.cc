@@ -10,11 +10,10 @@
 namespace vacate {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\n\r";
 constexpr std::size_t kMostFlaws = 50;
 
 std::string_view without_leading_blanks(std::string_view text) noexcept {
-  const auto at = text.find_first_not_of(kBlanks);
+  const auto at = text.find_first_not_of(kUnitBlanks);
   return at == std::string_view::npos ? std::string_view() : text.substr(at);
 }
 

@@ -13,6 +13,8 @@
 
 namespace vacate {
 
+constexpr std::string_view kUnitBlanks = " \t\n\r";  ///< what systemd skips between words
+
 struct UnitSetting {
   std::string section;  ///< "Service"
   std::string key;

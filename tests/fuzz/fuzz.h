@@ -34,8 +34,8 @@ inline bool contains(std::string_view whole, std::string_view part) {
   return whole.find(part) != std::string_view::npos;
 }
 
-inline constexpr std::int64_t kLargestPid = 1 << 22;
-inline bool is_pid_or_zero(std::int64_t pid) { return pid >= 0 && pid <= kLargestPid; }
+inline constexpr std::int64_t kPidLimit = 1 << 22;
+inline bool is_pid_or_zero(std::int64_t pid) { return pid >= 0 && pid <= kPidLimit; }
 
 /// Takes values off the front of the fuzzer's bytes; zeros and empty texts when they are used up.
 class Input {

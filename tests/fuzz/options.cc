@@ -9,7 +9,7 @@ using namespace vacate::fuzz;
 namespace {
 
 void check_pids(const std::vector<ProcessSelector>& pids) {
-  for (const auto& pid : pids) require(pid.pid > 0 && pid.pid <= kLargestPid, "options: a pid is a pid");
+  for (const auto& pid : pids) require(pid.pid > 0 && pid.pid <= kPidLimit, "options: a pid is a pid");
 }
 
 void check_options(const Options& options) {

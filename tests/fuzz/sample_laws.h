@@ -16,7 +16,7 @@ inline void check_sample(const DriverSample& sample) {
     require(sample.gpus[i].index == i, "sample: GPUs stand in the order of their indices");
   for (const auto& charge : sample.charges) {
     require(charge.gpu < sample.gpus.size(), "sample: a charge is on a GPU that is there");
-    require(charge.pid > 0 && charge.pid <= kLargestPid, "sample: a charged pid is a pid");
+    require(charge.pid > 0 && charge.pid <= kPidLimit, "sample: a charged pid is a pid");
   }
   const auto again = decode_sample(encode_sample(sample));
   require(again.has_value(), "sample: what is encoded can be decoded");

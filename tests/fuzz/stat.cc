@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!stat) return 0;
   require(is_pid_or_zero(stat->pid) && is_pid_or_zero(stat->ppid), "stat: pids are pids");
   require(is_pid_or_zero(stat->pgid) && is_pid_or_zero(stat->sid), "stat: groups and sessions are pids");
-  require(stat->threads <= static_cast<unsigned>(kLargestPid), "stat: threads have pids");
+  require(stat->threads <= static_cast<unsigned>(kPidLimit), "stat: threads have pids");
   require(contains(text, "(" + stat->comm + ")"), "stat: comm stands in the text");
 
   const auto again = parse_stat(fmt::format(

@@ -20,7 +20,7 @@ void check_words(std::string_view text) {
   const auto wanted = last == std::string_view::npos ? std::string() : std::string(text.substr(0, last + 1)) + '\0';
   require(joined == wanted, "words: all of them, without what pads them");
   const auto parent = parse_named_parent(words);
-  require(!parent || (*parent > 0 && *parent <= kLargestPid), "words: a parent is a pid");
+  require(!parent || (*parent > 0 && *parent <= kPidLimit), "words: a parent is a pid");
 }
 
 void check_selector(std::string_view text) {
@@ -29,7 +29,7 @@ void check_selector(std::string_view text) {
     require(is_one_clean_line(selector.error().message), "selector: the complaint is one line");
     return;
   }
-  require(selector->pid > 0 && selector->pid <= kLargestPid, "selector: a pid is a pid");
+  require(selector->pid > 0 && selector->pid <= kPidLimit, "selector: a pid is a pid");
   if (!selector->start_ticks) return;
   const ProcessKey key{selector->pid, *selector->start_ticks, 0, 0};
   const auto again = parse_process_selector(to_string(key));
