@@ -33,9 +33,10 @@ constexpr const char* kName = "psm_0a1b2c3d";
 /// What both processes know.
 struct Shared {
   std::atomic<bool> stop{false};
-  std::atomic<unsigned> rounds{0};      ///< of the other process
-  std::atomic<unsigned> violations{0};  ///< a file that it had open lost its name
-  std::atomic<unsigned> window{0};      ///< an open(2) got a file whose name had just gone
+  std::atomic<unsigned> rounds{0};            ///< of the other process
+  std::atomic<unsigned> violations{0};        ///< a file that it had open lost its name
+  std::atomic<unsigned> window{0};            ///< an open(2) got a file whose name had just gone
+  std::array<std::atomic<ino_t>, 256> met{};  ///< the first of those files; a tmpfs gives no inode number twice
 };
 
 /// Different waits in every round, so that the two meet at every point.
@@ -50,10 +51,13 @@ class Jitter {
   unsigned state_ = static_cast<unsigned>(getpid());
 };
 
-unsigned links_of(int fd) {
+struct stat state_of(int fd) {
   struct stat state {};
-  return fstat(fd, &state) == 0 ? static_cast<unsigned>(state.st_nlink) : 0;
+  (void)!fstat(fd, &state);
+  return state;
 }
+
+unsigned links_of(int fd) { return static_cast<unsigned>(state_of(fd).st_nlink); }
 
 class ShmRace : public ::testing::Test {
  protected:
@@ -94,6 +98,23 @@ class ShmRace : public ::testing::Test {
   }
   [[nodiscard]] std::string file() const { return path_ + "/" + kName; }
 
+  /// Had the file that was just opened, or made, lost its name already? The kernel shows a name before whoever makes or
+  /// opens the file has it. What is made with O_EXCL is no other: its maker too can be kept waiting in between.
+  bool met_the_window(int fd) const {
+    const auto state = state_of(fd);
+    if (state.st_nlink != 0) return false;
+    const unsigned before = shared_->window.fetch_add(1);
+    if (before < shared_->met.size()) shared_->met[before].store(state.st_ino);
+    return true;
+  }
+  /// A file that met the window was removed as the file that it is, never as an earlier one of its name.
+  void check_met() const {
+    const auto count = std::min<std::size_t>(shared_->window.load(), shared_->met.size());
+    for (std::size_t i = 0; i < count; ++i)
+      EXPECT_TRUE(std::find(removed_.begin(), removed_.end(), shared_->met[i].load()) != removed_.end())
+          << "a later generation was removed by what was known of an earlier one";
+  }
+
   /// Runs `other` in a process of its own until it has had its rounds, and removes the file as often as it is seen.
   void race(const std::function<void(Jitter&)>& other) {
     const pid_t child = fork();
@@ -121,7 +142,9 @@ class ShmRace : public ::testing::Test {
       for (const auto& entry : directory->list().entries) {
         if (entry.name != kName) continue;
         jitter.spin();
-        ++results_[static_cast<std::size_t>(unlink_unused(*directory, entry.name, entry.identity).status)];
+        const auto result = unlink_unused(*directory, entry.name, entry.identity);
+        ++results_[static_cast<std::size_t>(result.status)];
+        if (result.status == ShmStatus::removed) removed_.push_back(entry.identity.inode);
       }
     }
     EXPECT_EQ(status, 0);
@@ -130,6 +153,7 @@ class ShmRace : public ::testing::Test {
       std::printf("  %-12s %u\n", std::string(describe(status_of)).c_str(), count(status_of));
     std::printf("  an open(2) met the window %u times in %u rounds\n", shared_->window.load(), shared_->rounds.load());
     EXPECT_EQ(shared_->violations.load(), 0U);
+    check_met();
     EXPECT_GE(shared_->rounds.load(), kRounds);
     EXPECT_GT(count(ShmStatus::removed), 0U) << "a race in which nothing is ever removed proves nothing";
     EXPECT_EQ(count(ShmStatus::denied), 0U);
@@ -140,6 +164,7 @@ class ShmRace : public ::testing::Test {
   Shared* shared_ = nullptr;
   bool may_displace_ = false;
   std::array<unsigned, 16> results_{};
+  std::vector<std::uint64_t> removed_;  ///< inode numbers
 };
 
 /// Each generation is open while it is looked at: it must keep its link until its maker lets go of it.
@@ -148,7 +173,7 @@ TEST_F(ShmRace, ANewGenerationOfTheNameIsNeverRemoved) {
   race([this](Jitter& jitter) {
     if (shared_->rounds.load() % 2 == 0) (void)unlink(file().c_str());
     const UniqueFd fresh(open(file().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!fresh) return;
+    if (!fresh || met_the_window(fresh.get())) return;
     jitter.spin();
     if (links_of(fresh.get()) != 1 || !has_its_name(fresh.get())) shared_->violations.fetch_add(1);
   });
@@ -160,10 +185,7 @@ TEST_F(ShmRace, WhatSomebodyAttachedKeepsItsName) {
     jitter.spin();
     UniqueFd attached(open(file().c_str(), O_RDWR | O_CLOEXEC));
     if (!attached) return;  // it went before
-    if (links_of(attached.get()) == 0) {
-      shared_->window.fetch_add(1);
-      return;
-    }
+    if (met_the_window(attached.get())) return;
     // Held by the mapping alone, as a segment is.
     void* memory = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, attached.get(), 0);
     const UniqueFd path(open(("/proc/self/fd/" + std::to_string(attached.get())).c_str(), O_PATH | O_CLOEXEC));
@@ -178,11 +200,7 @@ TEST_F(ShmRace, WhatSomebodyAttachedKeepsItsName) {
 TEST_F(ShmRace, WhatGrowsWhileItIsOpenKeepsItsName) {
   race([this](Jitter& jitter) {
     const UniqueFd growing(open(file().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!growing) return;
-    if (links_of(growing.get()) == 0) {
-      shared_->window.fetch_add(1);
-      return;
-    }
+    if (!growing || met_the_window(growing.get())) return;
     for (int size = 1; size <= 4; ++size) {
       (void)!ftruncate(growing.get(), size * 4096);
       jitter.spin();
