@@ -406,7 +406,7 @@ Verdict verdict_of_rehearsal(const PreparedFree& prepared, const std::vector<Rel
   return unsure ? Verdict::cannot_tell : Verdict::nothing_to_do;
 }
 
-/// --even for somebody whom nothing protects: a number that was mistyped, perhaps.
+/// --even for somebody whom nothing protects or nobody asked for: a number that was mistyped, or a --pid forgotten.
 std::vector<std::string> needless_even(const PreparedFree& prepared) {
   std::vector<std::string> lines;
   for (const auto& wanted : prepared.request.even) {
@@ -415,8 +415,15 @@ std::vector<std::string> needless_even(const PreparedFree& prepared) {
     const bool is_protected = holder != nullptr
                                   ? holder->protection.has_value()
                                   : process == nullptr || protection_of(*process, prepared.before.snapshot);
+    const auto& steps = prepared.plan.steps;
+    const bool is_asked_for =
+        std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.key.pid == wanted.pid; });
     if (!is_protected)
       lines.push_back(fmt::format("process {} is not protected: --even {} changes nothing", wanted.pid, wanted.pid));
+    else if (!is_asked_for)
+      lines.push_back(fmt::format("process {} is not asked for: --even {} alone changes nothing; {}", wanted.pid,
+                                  wanted.pid,
+                                  holder != nullptr ? fmt::format("add --pid {}", wanted.pid) : "it holds no GPU"));
   }
   return lines;
 }

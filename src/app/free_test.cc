@@ -55,7 +55,24 @@ TEST(Free, SaysThatAnEvenIsNotNeeded) {
   EXPECT_EQ(lines[0],
             "process " + std::to_string(pid) + " is not protected: --even " + std::to_string(pid) + " changes nothing");
   request.even = {{1, std::nullopt}};
-  EXPECT_TRUE(prepared(m.snapshot(), request)->unmatched.empty()) << "process 1 is protected indeed";
+  const auto others = prepared(m.snapshot(), request)->unmatched;
+  ASSERT_EQ(others.size(), 1U) << "process 1 is protected indeed, but nobody asked for it";
+  EXPECT_EQ(others[0], "process 1 is not asked for: --even 1 alone changes nothing; it holds no GPU");
+}
+
+TEST(Free, SaysThatAnEvenAloneAsksForNobody) {
+  TestMachine m;
+  m.actor("daemon", {.exe = "/usr/bin/nvidia-persistenced"}).hold("daemon", {.mib = 1});
+  const pid_t pid = m.pid_of("daemon");
+  const auto number = std::to_string(pid);
+  FreeRequest request;
+  request.even = {{pid, std::nullopt}};
+  const auto lines = prepared(m.snapshot(), request)->unmatched;
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0], "process " + number + " is not asked for: --even " + number +
+                          " alone changes nothing; add --pid " + number);
+  request.selection.pids = request.even;
+  EXPECT_TRUE(prepared(m.snapshot(), request)->unmatched.empty());
 }
 
 }  // namespace
