@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -279,18 +280,18 @@ TEST(TakeScan, AnEndInFlightIsNotNobody) {
 /// Threads with tables of their own and mappings do not survive exec, so python stands in for them.
 constexpr const char* kPython = "/usr/bin/python3";
 
-pid_t start_python(const char* script, int ready) {
+pid_t start_python(const std::string& script, int ready) {
   const pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(ready, 1);
-    execl(kPython, "python3", "-S", "-E", "-c", script, nullptr);
+    execl(kPython, "python3", "-S", "-E", "-c", script.c_str(), nullptr);
     _exit(1);
   }
   return pid;
 }
 
-Snapshot scan_python(const char* script, pid_t* pid) {
+Snapshot scan_python(const std::string& script, pid_t* pid) {
   int ready[2];
   EXPECT_EQ(pipe2(ready, O_CLOEXEC), 0);
   *pid = start_python(script, ready[1]);
@@ -381,7 +382,8 @@ TEST(TakeScan, ThreadWithATableOfItsOwnAndZombieLeader) {
         " while open('/proc/self/stat').read().rsplit(')')[-1].split()[0]!='Z': time.sleep(0.01)\n"
         " os.write(1,b'x')\n time.sleep(60)\n"
         "threading.Thread(target=t).start()\n"
-        "ctypes.CDLL(None).syscall(60,0)\n",
+        "ctypes.CDLL(None).syscall(" +
+            std::to_string(SYS_exit) + ",0)\n",
         &pid);
     EXPECT_THAT(references_of(leader, pid), ElementsAre("thread-descriptor /dev/nvidia0 x1"));
     const auto* process = leader.find(pid);
