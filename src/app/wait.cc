@@ -37,17 +37,12 @@ struct Track {
   std::vector<pid_t> last_holders;
 };
 
-/// What tells two samples apart without a look: who is charged where, and whether the driver answers.
-struct Listed {
-  DriverState driver = DriverState::absent;
-  std::set<std::pair<unsigned, pid_t>> charged;
-  bool operator==(const Listed&) const = default;
-};
+using Charged = std::set<std::pair<unsigned, pid_t>>;  ///< GPU and process
 
-Listed listed(DriverState driver, const std::vector<DriverCharge>& charges) {
-  Listed list{driver, {}};
-  for (const auto& charge : charges) list.charged.insert({charge.gpu, charge.pid});
-  return list;
+Charged charged(const std::vector<DriverCharge>& charges) {
+  Charged pairs;
+  for (const auto& charge : charges) pairs.insert({charge.gpu, charge.pid});
+  return pairs;
 }
 
 class Wait {
@@ -68,6 +63,8 @@ class Wait {
   enum class Woken { by_time, by_end, by_caller };
 
   [[nodiscard]] Result<void> look();
+  [[nodiscard]] Result<void> look_for(const Charged& newcomers);
+  [[nodiscard]] Charged newcomers_in(const DriverSample& sample) const;
   [[nodiscard]] Result<void> take(Look look);
   /// Which GPUs are meant, once and for all as soon as the driver shows them: one that is lost later is not forgotten.
   [[nodiscard]] Result<void> resolve();
@@ -250,6 +247,25 @@ Result<void> Wait::look() {
   return take(std::move(look));
 }
 
+/// Whom the driver charges on a GPU that is waited for, and whom the last look did not see charged there.
+Charged Wait::newcomers_in(const DriverSample& sample) const {
+  const auto& gpus = report_.request.selection.gpus;
+  auto fresh = charged(sample.charges);
+  for (const auto& known : charged(report_.snapshot.charges)) fresh.erase(known);
+  std::erase_if(fresh, [&](const auto& each) { return std::find(gpus.begin(), gpus.end(), each.first) == gpus.end(); });
+  return fresh;
+}
+
+/// Somebody has come while the GPUs counted as free. Who is gone again when the machine has been looked at may have
+/// been anybody: the count begins anew.
+Result<void> Wait::look_for(const Charged& newcomers) {
+  if (auto seen = look(); !seen) return seen;
+  const auto there = charged(report_.snapshot.charges);
+  const bool are_there = std::includes(there.begin(), there.end(), newcomers.begin(), newcomers.end());
+  if (free_since_ && !are_there) free_since_ = sampled_;
+  return {};
+}
+
 /// Memory of nobody may be kept by our own driver child, where persistence is not known to be on (facts.md 2.4).
 void Wait::give_up_residue() {
   const auto is_stuck = [&](const GpuGate& gate) {
@@ -271,8 +287,11 @@ Result<void> Wait::sample() {
   DriverSample sample = tools_.sample(Deadline::earlier(
       Deadline::after(policy_.driver_deadline), Deadline::at(std::max(deadline_.when(), Clock::now() + kLastAnswer))));
   const bool is_due = elapsed(looked_) >= kLookAtLeast || (wants_look_ && may_look());
-  const bool changed =
-      listed(sample.driver.state, sample.charges) != listed(report_.snapshot.driver.state, report_.snapshot.charges);
+  // While the count runs a look is not put off, whatever it costs: the newcomer could be gone before it.
+  if (free_since_)
+    if (const auto newcomers = newcomers_in(sample); !newcomers.empty()) return look_for(newcomers);
+  const bool changed = sample.driver.state != report_.snapshot.driver.state ||
+                       charged(sample.charges) != charged(report_.snapshot.charges);
   if (is_due || (changed && may_look())) return look();
   wants_look_ = wants_look_ || changed;
   sampled_ = Clock::now();

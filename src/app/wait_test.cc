@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "attribute/attribute.h"
 #include "attribute/test_machine.h"
 
@@ -65,6 +67,7 @@ class WaitTest : public ::testing::Test, public WaitObserver {
     moments_ = std::move(moments);
     WaitTools tools{[this] {
                       ++looks_;
+                      std::this_thread::sleep_for(look_takes_);
                       Look look{{next(), {}}, {}};
                       look.attribution = attribute_holders(look.scan.snapshot, policy_);
                       return look;
@@ -91,6 +94,7 @@ class WaitTest : public ::testing::Test, public WaitObserver {
   std::function<Result<std::optional<GpuLocks::Busy>>(const std::vector<Gpu>&, Deadline)> lock_;
   std::vector<std::string> told_;
   std::string error_;
+  std::chrono::milliseconds look_takes_{0};
   int looks_ = 0, samples_ = 0, reopened_ = 0, revived_ = 0, absences_ = 0;
 
  private:
@@ -146,6 +150,24 @@ TEST_F(WaitTest, TheCountStartsAnewWhenSomebodyComesBack) {
   EXPECT_EQ(report.verdict, WaitVerdict::free);
   EXPECT_GE(report.waited, 0.25);
   EXPECT_EQ(told_.size(), 3U);  // free, somebody, free
+}
+
+TEST_F(WaitTest, SomebodyWhoComesWhileLooksAreDearIsSeenAllTheSame) {
+  request_.hold = 200ms;
+  look_takes_ = 30ms;  // another one is due after 20 times as long
+  const auto report = wait({idle(), idle(), idle(), held(), held(), held(), idle()});
+  EXPECT_EQ(report.verdict, WaitVerdict::free);
+  EXPECT_EQ(told_.size(), 3U);  // free, somebody, free
+}
+
+TEST_F(WaitTest, SomebodyWhoIsGoneBeforeTheLookEndsTheCountToo) {
+  request_.hold = 200ms;
+  std::vector<Snapshot> moments(8, idle());
+  moments.push_back(held());  // a sample, some 140 ms after the first look
+  moments.push_back(idle());
+  const auto report = wait(moments);
+  EXPECT_EQ(report.verdict, WaitVerdict::free);
+  EXPECT_GE(report.waited, 0.3);
 }
 
 TEST_F(WaitTest, ADriverThatAnswersLateIsNotTooLate) {
