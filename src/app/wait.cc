@@ -63,7 +63,7 @@ class Wait {
   enum class Woken { by_time, by_end, by_caller };
 
   [[nodiscard]] Result<void> look();
-  [[nodiscard]] Result<void> look_for(const Charged& newcomers);
+  [[nodiscard]] Result<void> look_for(const Charged& newcomers, DriverSample sample);
   [[nodiscard]] Charged newcomers_in(const DriverSample& sample) const;
   [[nodiscard]] Result<void> take(Look look);
   /// Which GPUs are meant, once and for all as soon as the driver shows them: one that is lost later is not forgotten.
@@ -256,13 +256,17 @@ Charged Wait::newcomers_in(const DriverSample& sample) const {
   return fresh;
 }
 
-/// Somebody has come while the GPUs counted as free. Who is gone again when the machine has been looked at may have
-/// been anybody: the count begins anew.
-Result<void> Wait::look_for(const Charged& newcomers) {
+/// Somebody has come while the condition held. Who is gone again when the machine has been looked at may have been
+/// anybody: the count begins anew. Where memory alone decides, the figures of the sample do.
+Result<void> Wait::look_for(const Charged& newcomers, DriverSample sample) {
+  report_.snapshot.gpus = std::move(sample.gpus);
+  judge_all();
+  const bool had_memory = all_free();
   if (auto seen = look(); !seen) return seen;
   const auto there = charged(report_.snapshot.charges);
   const bool are_there = std::includes(there.begin(), there.end(), newcomers.begin(), newcomers.end());
-  if (free_since_ && !are_there) free_since_ = sampled_;
+  const bool held = report_.request.condition.kind == ConditionKind::idle ? are_there : had_memory;
+  if (free_since_ && !held) free_since_ = sampled_;
   return {};
 }
 
@@ -289,7 +293,7 @@ Result<void> Wait::sample() {
   const bool is_due = elapsed(looked_) >= kLookAtLeast || (wants_look_ && may_look());
   // While the count runs a look is not put off, whatever it costs: the newcomer could be gone before it.
   if (free_since_)
-    if (const auto newcomers = newcomers_in(sample); !newcomers.empty()) return look_for(newcomers);
+    if (const auto newcomers = newcomers_in(sample); !newcomers.empty()) return look_for(newcomers, std::move(sample));
   const bool changed = sample.driver.state != report_.snapshot.driver.state ||
                        charged(sample.charges) != charged(report_.snapshot.charges);
   if (is_due || (changed && may_look())) return look();

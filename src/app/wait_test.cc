@@ -170,6 +170,28 @@ TEST_F(WaitTest, SomebodyWhoIsGoneBeforeTheLookEndsTheCountToo) {
   EXPECT_GE(report.waited, 0.3);
 }
 
+TEST_F(WaitTest, WhoKeepsBelowTheLimitOfMemoryDoesNotEndTheCount) {
+  request_.hold = 2s;
+  request_.condition = {ConditionKind::used_below, {mebibytes(10000)}};
+  std::vector<Snapshot> moments(8, idle());
+  moments.push_back(held());  // 9,000 MiB, some 1.6 s after the first look
+  moments.push_back(idle());
+  const auto report = wait(moments);
+  EXPECT_EQ(report.verdict, WaitVerdict::free);
+  EXPECT_LT(report.waited, 3.2);
+}
+
+TEST_F(WaitTest, WhoGoesAboveTheLimitOfMemoryEndsTheCount) {
+  request_.hold = 200ms;
+  request_.condition = {ConditionKind::used_below, {mebibytes(8000)}};
+  std::vector<Snapshot> moments(8, idle());
+  moments.push_back(held());
+  moments.push_back(idle());
+  const auto report = wait(moments);
+  EXPECT_EQ(report.verdict, WaitVerdict::free);
+  EXPECT_GE(report.waited, 0.3);
+}
+
 TEST_F(WaitTest, ADriverThatAnswersLateIsNotTooLate) {
   const auto report = wait({silent(), silent(), silent(), idle()});
   EXPECT_EQ(report.verdict, WaitVerdict::free);
