@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <cstdlib>
+
+#include "lab/actor/signals.h"
 #include "lab/machine/test_machine.h"
 
 namespace lab {
@@ -19,7 +21,8 @@ constexpr const char* kPeer = "org.freedesktop.systemd1";
 constexpr const char* kPath = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 
-/// A client of the machine's bus.
+/// A client of the machine's bus. Its calls are not to be interrupted: one that stops a unit ends actors before it has
+/// its answer, and this process, their init, hears of that by a signal.
 class Client {
  public:
   Client() {
@@ -32,6 +35,7 @@ class Client {
 
   /// The object path that a method of the manager answers with, or the name of its error.
   std::string call(const char* method, const char* unit) {
+    const SignalsBlocked uninterrupted;
     sd_bus_error error{};
     sd_bus_message* reply = nullptr;
     const bool stops = std::string_view(method) == "StopUnit";
@@ -48,6 +52,7 @@ class Client {
   }
 
   std::string text(const std::string& path, const char* interface, const char* property) {
+    const SignalsBlocked uninterrupted;
     char* value = nullptr;
     if (sd_bus_get_property_string(bus_, kPeer, path.c_str(), interface, property, nullptr, &value) < 0) return "none";
     std::string copy(value);
@@ -67,6 +72,7 @@ class Client {
   }
 
   std::uint32_t main_pid(const std::string& path) {
+    const SignalsBlocked uninterrupted;
     std::uint32_t pid = 0;
     (void)sd_bus_get_property_trivial(bus_, kPeer, path.c_str(), "org.freedesktop.systemd1.Service", "MainPID", nullptr,
                                       'u', &pid);
