@@ -29,8 +29,10 @@ function(vacate_unite_target target)
   endforeach()
   if(united)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # A source looks like a header to gcc then, in which an unnamed namespace would be a mistake.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+    if(VACATE_UNITY STREQUAL "all")
+      # A source looks like a header to gcc then, in which an unnamed namespace would be a mistake.
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+    endif()
   endif()
 endfunction()
 

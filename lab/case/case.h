@@ -20,8 +20,6 @@ namespace lab {
 using Seconds = double;     ///< times of the format
 using Mib = std::uint64_t;  ///< memory of the format
 
-constexpr std::uint64_t kMebibyte = 1U << 20U;  ///< bytes of a Mib
-
 /// Where something stands in its file; both count from 1.
 struct Position {
   int line = 0;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes.h"
+
 namespace lab {
 namespace {
 
@@ -63,7 +65,7 @@ HoldPlan plan_hold(const Case& scenario, const HoldSpec& hold) {
     const GpuSpec& gpu = scenario.machine.gpus.at(static_cast<std::size_t>(index));
     plan.gpus.push_back({static_cast<std::uint32_t>(gpu.index), static_cast<std::uint32_t>(gpu.minor)});
   }
-  plan.bytes = hold.memory * kMebibyte;
+  plan.bytes = vacate::mebibytes(hold.memory).count;
   plan.nodes = hold.nodes;
   plan.count = static_cast<std::uint32_t>(hold.count);
   plan.release_after_ms = hold.release.never() ? -1 : milliseconds(hold.release.after);

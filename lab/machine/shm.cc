@@ -13,6 +13,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/bytes.h"
 #include "base/unique_fd.h"
 #include "lab/machine/plan.h"
 
@@ -45,13 +46,14 @@ Result<void> make_file(const ShmSpec& spec) {
   const timespec changed = ago(spec.age);
   const std::array<timespec, 2> times = {changed, changed};
   if (!file || fchmod(file.get(), kForAll) != 0 || fchown(file.get(), owner.uid, owner.gid) != 0 ||
-      ftruncate(file.get(), static_cast<off_t>(spec.size * kMebibyte)) != 0 || futimens(file.get(), times.data()) != 0)
+      ftruncate(file.get(), static_cast<off_t>(vacate::mebibytes(spec.size).count)) != 0 ||
+      futimens(file.get(), times.data()) != 0)
     return system_error("making " + path);
   return {};
 }
 
 int make_segment(const ShmSpec& spec) {
-  const int id = shmget(IPC_PRIVATE, static_cast<std::size_t>(spec.size * kMebibyte), IPC_CREAT | kForAll);
+  const int id = shmget(IPC_PRIVATE, static_cast<std::size_t>(vacate::mebibytes(spec.size).count), IPC_CREAT | kForAll);
   shmid_ds state{};
   if (id < 0 || shmctl(id, IPC_STAT, &state) != 0) return -1;
   const Account owner = account_of(spec.user);
@@ -110,9 +112,9 @@ std::vector<ShmPlan> shm_held_by(const Case& scenario, const std::vector<int>& i
     const ShmSpec& spec = scenario.shms[i];
     const auto id = static_cast<std::uint32_t>(ids.at(i));
     const ShmUse mapped = spec.sysv ? ShmUse::attached : ShmUse::mapped;
-    add(plans, spec.mapped_by, actor, {mapped, spec.name, spec.size * kMebibyte, id});
-    add(plans, spec.opened_by, actor, {ShmUse::opened, spec.name, spec.size * kMebibyte, id});
-    add(plans, spec.locked_by, actor, {ShmUse::locked, spec.name, spec.size * kMebibyte, id});
+    add(plans, spec.mapped_by, actor, {mapped, spec.name, vacate::mebibytes(spec.size).count, id});
+    add(plans, spec.opened_by, actor, {ShmUse::opened, spec.name, vacate::mebibytes(spec.size).count, id});
+    add(plans, spec.locked_by, actor, {ShmUse::locked, spec.name, vacate::mebibytes(spec.size).count, id});
   }
   return plans;
 }

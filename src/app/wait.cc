@@ -64,7 +64,7 @@ class Wait {
 
   [[nodiscard]] Result<void> look();
   [[nodiscard]] Result<void> look_for(const Charged& newcomers, DriverSample sample);
-  [[nodiscard]] Charged newcomers_in(const DriverSample& sample) const;
+  [[nodiscard]] Charged newcomers_in(Charged now, const Charged& known) const;
   [[nodiscard]] Result<void> take(Look look);
   /// Which GPUs are meant, once and for all as soon as the driver shows them: one that is lost later is not forgotten.
   [[nodiscard]] Result<void> resolve();
@@ -180,7 +180,7 @@ void Wait::tell() {
     return a.index == b.index && a.state == b.state && a.in_the_way == b.in_the_way &&
            a.charged_unseen == b.charged_unseen && a.detail == b.detail;
   };
-  report_.waited = std::chrono::duration<double>(Clock::now() - started_).count();
+  report_.waited = seconds_since(started_);
   const auto& gates = report_.gates;
   if (!has_told_ || !std::equal(gates.begin(), gates.end(), told_.begin(), told_.end(), same)) {
     tools_.observer.on_change(report_);
@@ -247,13 +247,13 @@ Result<void> Wait::look() {
   return take(std::move(look));
 }
 
-/// Whom the driver charges on a GPU that is waited for, and whom the last look did not see charged there.
-Charged Wait::newcomers_in(const DriverSample& sample) const {
+/// Of `now` those on a GPU that is waited for whom the last look did not see charged there.
+Charged Wait::newcomers_in(Charged now, const Charged& known) const {
   const auto& gpus = report_.request.selection.gpus;
-  auto fresh = charged(sample.charges);
-  for (const auto& known : charged(report_.snapshot.charges)) fresh.erase(known);
-  std::erase_if(fresh, [&](const auto& each) { return std::find(gpus.begin(), gpus.end(), each.first) == gpus.end(); });
-  return fresh;
+  std::erase_if(now, [&](const auto& each) {
+    return known.contains(each) || std::find(gpus.begin(), gpus.end(), each.first) == gpus.end();
+  });
+  return now;
 }
 
 /// Somebody has come while the condition held. Who is gone again when the machine has been looked at may have been
@@ -291,11 +291,13 @@ Result<void> Wait::sample() {
   DriverSample sample = tools_.sample(Deadline::earlier(
       Deadline::after(policy_.driver_deadline), Deadline::at(std::max(deadline_.when(), Clock::now() + kLastAnswer))));
   const bool is_due = elapsed(looked_) >= kLookAtLeast || (wants_look_ && may_look());
+  const auto now = charged(sample.charges);
+  const auto known = charged(report_.snapshot.charges);
   // While the count runs a look is not put off, whatever it costs: the newcomer could be gone before it.
   if (free_since_)
-    if (const auto newcomers = newcomers_in(sample); !newcomers.empty()) return look_for(newcomers, std::move(sample));
-  const bool changed = sample.driver.state != report_.snapshot.driver.state ||
-                       charged(sample.charges) != charged(report_.snapshot.charges);
+    if (const auto newcomers = newcomers_in(now, known); !newcomers.empty())
+      return look_for(newcomers, std::move(sample));
+  const bool changed = sample.driver.state != report_.snapshot.driver.state || now != known;
   if (is_due || (changed && may_look())) return look();
   wants_look_ = wants_look_ || changed;
   sampled_ = Clock::now();
@@ -365,7 +367,7 @@ Result<void> Wait::take_turn() {
 
 WaitReport Wait::finish(WaitVerdict verdict) {
   report_.verdict = verdict;
-  report_.waited = std::chrono::duration<double>(Clock::now() - started_).count();
+  report_.waited = seconds_since(started_);
   return std::move(report_);
 }
 

@@ -88,6 +88,14 @@ class WaitTest : public ::testing::Test, public WaitObserver {
     return {};
   }
 
+  /// Somebody with 9,000 MiB is there at one sample, when 0.7 to 0.8 of the hold have passed, and at nothing else.
+  WaitReport wait_with_one_visit() {
+    std::vector<Snapshot> moments(8, idle());
+    moments.push_back(held());
+    moments.push_back(idle());
+    return wait(std::move(moments));
+  }
+
   WaitRequest request_;
   Policy policy_;
   std::function<Result<Reaped>(const std::vector<unsigned>&, std::chrono::milliseconds)> reap_;
@@ -162,10 +170,7 @@ TEST_F(WaitTest, SomebodyWhoComesWhileLooksAreDearIsSeenAllTheSame) {
 
 TEST_F(WaitTest, SomebodyWhoIsGoneBeforeTheLookEndsTheCountToo) {
   request_.hold = 200ms;
-  std::vector<Snapshot> moments(8, idle());
-  moments.push_back(held());  // a sample, some 140 ms after the first look
-  moments.push_back(idle());
-  const auto report = wait(moments);
+  const auto report = wait_with_one_visit();
   EXPECT_EQ(report.verdict, WaitVerdict::free);
   EXPECT_GE(report.waited, 0.3);
 }
@@ -173,10 +178,7 @@ TEST_F(WaitTest, SomebodyWhoIsGoneBeforeTheLookEndsTheCountToo) {
 TEST_F(WaitTest, WhoKeepsBelowTheLimitOfMemoryDoesNotEndTheCount) {
   request_.hold = 2s;
   request_.condition = {ConditionKind::used_below, {mebibytes(10000)}};
-  std::vector<Snapshot> moments(8, idle());
-  moments.push_back(held());  // 9,000 MiB, some 1.6 s after the first look
-  moments.push_back(idle());
-  const auto report = wait(moments);
+  const auto report = wait_with_one_visit();
   EXPECT_EQ(report.verdict, WaitVerdict::free);
   EXPECT_LT(report.waited, 3.2);
 }
@@ -184,10 +186,7 @@ TEST_F(WaitTest, WhoKeepsBelowTheLimitOfMemoryDoesNotEndTheCount) {
 TEST_F(WaitTest, WhoGoesAboveTheLimitOfMemoryEndsTheCount) {
   request_.hold = 200ms;
   request_.condition = {ConditionKind::used_below, {mebibytes(8000)}};
-  std::vector<Snapshot> moments(8, idle());
-  moments.push_back(held());
-  moments.push_back(idle());
-  const auto report = wait(moments);
+  const auto report = wait_with_one_visit();
   EXPECT_EQ(report.verdict, WaitVerdict::free);
   EXPECT_GE(report.waited, 0.3);
 }

@@ -224,7 +224,7 @@ void Ending::note_ends() {
     if (process != nullptr && !process->exited()) continue;
     target.end.status = target.end.signals.empty() ? StepStatus::already_gone : StepStatus::gone;
     const auto since = target.asked ? *target.asked : target.killed.value_or(Clock::now());
-    target.end.seconds = std::chrono::duration<double>(Clock::now() - since).count();
+    target.end.seconds = seconds_since(since);
   }
 }
 

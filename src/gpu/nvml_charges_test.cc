@@ -12,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 constexpr std::uint32_t kNone = kNoInstance;
 
 TEST(ChargeTable, TakesTheLargerFigureAndNeverOneThatIsNotAvailable) {
@@ -81,7 +80,7 @@ Return rows_of(Device device, unsigned* count, void* out) {
   if (*count < 1) return kInsufficientSize;
   *count = 1;
   const std::uint32_t pid = device == as_device(g_first) ? 100 : 200;
-  const std::uint64_t memory = kGiB;
+  const std::uint64_t memory = gibibytes(1).count;
   const std::uint32_t instance = device == as_device(g_first) ? kNone : 7;
   std::memset(out, 0, 24);
   std::memcpy(out, &pid, 4);
@@ -125,7 +124,7 @@ Answer ask(const Library& calls, bool split) {
   Answer answer;
   Gpu gpu;
   gpu.mig = split;
-  gpu.memory.total = Bytes{80 * kGiB};
+  gpu.memory.total = gibibytes(80);
   answer.state = sample_charges(calls, as_device(g_whole), gpu, answer.sample);
   return answer;
 }

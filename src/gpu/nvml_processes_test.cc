@@ -13,8 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
-
 // What the functions below answer; a C function pointer carries nothing else.
 std::vector<ProcessRow> g_rows;  // NOLINT: read by the fake driver below
 unsigned g_calls = 0;            // NOLINT
@@ -23,7 +21,7 @@ unsigned g_grow = 0;             // NOLINT: rows the list gains with each call
 template <std::size_t kStride, std::size_t kWritten = kStride>
 Return write_rows(Device, unsigned* count, void* out) {
   ++g_calls;
-  for (unsigned i = 0; i < g_grow; ++i) g_rows.push_back({5000, kGibibyte});
+  for (unsigned i = 0; i < g_grow; ++i) g_rows.push_back({5000, gibibytes(1).count});
   const auto need = static_cast<unsigned>(g_rows.size());
   if (*count < need) {
     *count = need;
@@ -60,11 +58,11 @@ Return clear_and_write(Device device, unsigned* count, void* out) {
 class Processes : public ::testing::Test {
  protected:
   void SetUp() override {
-    g_rows = {{4711, kGibibyte}, {4712, kNotAvailable}, {4713, 2 * kGibibyte}};
+    g_rows = {{4711, gibibytes(1).count}, {4712, kNotAvailable}, {4713, gibibytes(2).count}};
     g_calls = 0;
     g_grow = 0;
   }
-  static ProcessList ask(ProcessCalls calls) { return sample_processes(calls, nullptr, 80 * kGibibyte); }
+  static ProcessList ask(ProcessCalls calls) { return sample_processes(calls, nullptr, gibibytes(80).count); }
 };
 
 TEST_F(Processes, EveryEraGivesTheSameRows) {
@@ -101,7 +99,8 @@ TEST_F(Processes, AWrongStrideNeverYieldsAPid) {
     g_rows.clear();
     const std::size_t n = 1 + random() % (round % 3 == 0 ? 4 : 127);
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint64_t kinds[] = {0, random() % 64, 3U << 20U, kNotAvailable, kGibibyte, 4 * kGibibyte};
+      const std::uint64_t kinds[] = {
+          0, random() % 64, 3U << 20U, kNotAvailable, gibibytes(1).count, gibibytes(4).count};
       g_rows.push_back({1 + static_cast<std::uint32_t>(random()) % 63, kinds[random() % 6]});
     }
     for (const auto writer : writers) {
@@ -173,7 +172,7 @@ TEST_F(Processes, RowsOfNoKnownLengthYieldNothing) {
 }
 
 TEST_F(Processes, ListsThatGrowBetweenCallsAreReadInTheEnd) {
-  g_rows.assign(120, {4711, kGibibyte});
+  g_rows.assign(120, {4711, gibibytes(1).count});
   g_grow = 20;
   const auto list = ask({write_rows<32>, nullptr, nullptr});
   EXPECT_EQ(list.result, kSuccess);
@@ -193,10 +192,10 @@ TEST_F(Processes, RowsThatMakeNoSenseYieldNothing) {
   std::vector<unsigned char> buffer(3 * 32 + 64, kUnwritten);
   unsigned count = 3;
   ASSERT_EQ(write_rows<24>(nullptr, &count, buffer.data()), kSuccess);
-  EXPECT_FALSE(parse_process_rows(buffer, 3, kStride535, 80 * kGibibyte));
-  EXPECT_FALSE(parse_process_rows(buffer, 1000, kStrideV2, 80 * kGibibyte));
-  EXPECT_FALSE(parse_process_rows(buffer, 3, 0, 80 * kGibibyte));
-  EXPECT_FALSE(parse_process_rows(buffer, 3, kStrideV2, kGibibyte));  // more than the GPU has
+  EXPECT_FALSE(parse_process_rows(buffer, 3, kStride535, gibibytes(80).count));
+  EXPECT_FALSE(parse_process_rows(buffer, 1000, kStrideV2, gibibytes(80).count));
+  EXPECT_FALSE(parse_process_rows(buffer, 3, 0, gibibytes(80).count));
+  EXPECT_FALSE(parse_process_rows(buffer, 3, kStrideV2, gibibytes(1).count));  // more than the GPU has
 }
 
 }  // namespace

@@ -12,8 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
-
 Return init_ok() { return kSuccess; }
 template <Return kCode>
 Return init_fails() {
@@ -29,12 +27,12 @@ Return second_is_lost(unsigned index, Device* device) {
   return index == 1 ? kGpuIsLost : kSuccess;
 }
 Return memory_v1(Device, Memory* memory) {
-  *memory = {80 * kGib, 70 * kGib, 10 * kGib};
+  *memory = {gibibytes(80).count, gibibytes(70).count, gibibytes(10).count};
   return kSuccess;
 }
 Return memory_v2_wants_the_packed_version(Device, MemoryV2* memory) {
   if (memory->version != kMemoryV2Version) return kFunctionNotFound;
-  *memory = {kMemoryV2Version, 80 * kGib, kGib, 70 * kGib, 9 * kGib};
+  *memory = {kMemoryV2Version, gibibytes(80).count, gibibytes(1).count, gibibytes(70).count, gibibytes(9).count};
   return kSuccess;
 }
 Return memory_v2_missing(Device, MemoryV2*) { return kFunctionNotFound; }
@@ -61,7 +59,7 @@ Return one_process(Device, unsigned* count, void* out) {
   if (*count < 1) return kInsufficientSize;
   *count = 1;
   const std::uint32_t pid = kPid;
-  const std::uint64_t memory = kGib;
+  const std::uint64_t memory = gibibytes(1).count;
   std::memset(out, 0xFF, 24);
   std::memcpy(out, &pid, 4);
   std::memcpy(static_cast<char*>(out) + 8, &memory, 8);
@@ -90,8 +88,8 @@ TEST(Sampler, OneLostGpuDoesNotCostTheOther) {
   ASSERT_EQ(sample.gpus.size(), 2U);
   const auto& gpu = sample.gpus[0];
   EXPECT_EQ(gpu.state, GpuState::ok);
-  EXPECT_EQ(gpu.memory.used, Reading<Bytes>(Bytes{9 * kGib}));
-  EXPECT_EQ(gpu.memory.reserved, Reading<Bytes>(Bytes{kGib}));
+  EXPECT_EQ(gpu.memory.used, Reading<Bytes>(gibibytes(9)));
+  EXPECT_EQ(gpu.memory.reserved, Reading<Bytes>(gibibytes(1)));
   EXPECT_EQ(gpu.minor, Reading<std::uint32_t>(7));
   EXPECT_EQ(gpu.pci, "00000000:65:00.0");
   EXPECT_EQ(gpu.recovery_action, Reading<std::uint32_t>(1));
@@ -101,7 +99,7 @@ TEST(Sampler, OneLostGpuDoesNotCostTheOther) {
   // In the compute and in the graphics list: one charge, counted once.
   ASSERT_EQ(sample.charges.size(), 1U);
   EXPECT_EQ(sample.charges[0].pid, 4711);
-  EXPECT_EQ(sample.charges[0].memory, Reading<Bytes>(Bytes{kGib}));
+  EXPECT_EQ(sample.charges[0].memory, Reading<Bytes>(gibibytes(1)));
   EXPECT_THAT(sample.charges[0].kinds, ElementsAre(ContextKind::compute, ContextKind::graphics));
   EXPECT_THAT(sample.blind_spots, IsEmpty());
 }
@@ -109,7 +107,7 @@ TEST(Sampler, OneLostGpuDoesNotCostTheOther) {
 TEST(Sampler, MemoryFallsBackAndSaysWhyItIsMissing) {
   auto calls = library();
   calls.memory_v2 = memory_v2_missing;
-  EXPECT_EQ(Sampler(calls).sample().gpus[0].memory.used, Reading<Bytes>(Bytes{10 * kGib}));
+  EXPECT_EQ(Sampler(calls).sample().gpus[0].memory.used, Reading<Bytes>(gibibytes(10)));
   calls.memory_v2 = memory_v2_unsupported;
   calls.memory = nullptr;
   EXPECT_EQ(Sampler(calls).sample().gpus[0].memory.used, Reading<Bytes>(Unknown::not_supported));

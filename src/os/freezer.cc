@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "model/process.h"
 #include "os/procfs.h"
 
 namespace vacate {
@@ -98,7 +99,7 @@ Result<void> add_members(int directory, std::vector<pid_t>& members) {
     if (line.empty()) continue;
     const auto pid = parse_unsigned(line);
     // 0: a process of another pid namespace.
-    if (!pid || *pid == 0 || *pid > (1U << 22U)) return Error{ErrorCode::denied, "it has members that cannot be seen"};
+    if (!pid || *pid == 0 || *pid > kLargestPid) return Error{ErrorCode::denied, "it has members that cannot be seen"};
     members.push_back(static_cast<pid_t>(*pid));
   }
   if (members.size() > kMostMembers) return Error{ErrorCode::malformed, "it has too many members"};

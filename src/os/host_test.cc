@@ -123,7 +123,7 @@ TEST(ParseUnixDiag, EveryCutIsHarmless) {
           .error,
       ENOENT);
   auto overlong = whole;
-  overlong[sizeof(nlmsghdr) + sizeof socket] = '\x7f';  // an attribute longer than its netlink_message
+  overlong[sizeof(nlmsghdr) + sizeof socket] = '\x7f';  // an attribute longer than its message
   EXPECT_THAT(parse_unix_diag(overlong).sockets, ElementsAre(UnixSocket{7, 0, true, false, false, 0}));
 }
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "model/process.h"
 #include "os/expendable.h"
 #include "os/trusted_path.h"
 
@@ -194,7 +195,7 @@ std::optional<LockOwner> LockFile::owner() const {
   const std::string_view line(bytes.data(), static_cast<std::size_t>(count));
   const auto blank = line.find(' ');
   const auto pid = parse_unsigned(line.substr(0, blank));
-  if (!pid || *pid == 0 || *pid > 4194304U || blank == std::string_view::npos) return std::nullopt;
+  if (!pid || *pid == 0 || *pid > kLargestPid || blank == std::string_view::npos) return std::nullopt;
   return LockOwner{static_cast<pid_t>(*pid), printable(trim(line.substr(blank + 1)), kLongestCommand)};
 }
 

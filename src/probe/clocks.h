@@ -12,4 +12,8 @@ namespace vacate {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
+/// When the machine was booted, in seconds since the epoch. Not btime of /proc/stat, which is in whole seconds
+/// (facts.md 3.7).
+[[nodiscard]] inline double boot_time() noexcept { return seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME); }
+
 }  // namespace vacate

@@ -79,8 +79,7 @@ bool FrozenCgroups::is_frozen(const std::string& path, Freezer freezer) {
 
 DetailReader::DetailReader(const ProcDirectory& root, Users users)
     : root_(root), users_(std::move(users)), frozen_(FrozenCgroups::read()) {
-  // Not btime of /proc/stat, which is in whole seconds (facts.md 3.7).
-  boot_time_ = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
+  boot_time_ = vacate::boot_time();
   const long ticks = sysconf(_SC_CLK_TCK);
   if (ticks > 0) ticks_a_second_ = static_cast<double>(ticks);
 }

@@ -124,7 +124,7 @@ void read_keepers(ShmSnapshot& snapshot) {
     snapshot.visibility.blind_spots.push_back({"proc-unlisted", pids.error().message});
     return;
   }
-  const double boot = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
+  const double boot = boot_time();
   const double ticks = std::max(1.0, static_cast<double>(sysconf(_SC_CLK_TCK)));
   std::set<std::pair<std::uint64_t, std::string>> mounted;
   ExpendablePass pass("vacate-keepers", pids->size(), [&](std::size_t index, FrameWriter& answer) {

@@ -8,16 +8,10 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/why.h"
+#include "report/why_words.h"
 
 namespace vacate {
 namespace {
-
-std::string titled(const Snapshot& snapshot, pid_t pid) {
-  static constexpr std::size_t kLongestTitle = 256;
-  const auto* process = snapshot.find(pid);
-  return process != nullptr ? fmt::format("{} ({})", pid, printable(title_of(*process), kLongestTitle))
-                            : std::to_string(pid);
-}
 
 std::string_view words_for(BaselineSource source) {
   switch (source) {
@@ -70,7 +64,7 @@ WhyPart holders_part(const WhyReport& report, const GpuAccount& account) {
     std::string memory = "no figure of its own";
     for (const auto& place : holder->gpus)
       if (place.index == account.index && place.memory.known()) memory = format_mib(*place.memory);
-    part.sentences.push_back(fmt::format("{}: {}, {}, {}{}", titled(report.snapshot, pid), describe(holder->role),
+    part.sentences.push_back(fmt::format("{}: {}, {}, {}{}", why_name(report.snapshot, pid), describe(holder->role),
                                          memory, describe(holder->standing), holder->protection ? ", protected" : ""));
   }
   for (const auto& charge : report.attribution.charged_to_nobody)
@@ -109,17 +103,10 @@ WhyPart health_part(const Gpu& gpu) {
   return part;
 }
 
-/// With blanks, so that a long list can be broken into lines.
-std::string pid_list(const std::vector<std::uint64_t>& pids) {
-  std::string list;
-  for (const char c : format_ranges(pids)) list += c == ',' ? std::string(", ") : std::string(1, c);
-  return list;
-}
-
-std::vector<std::uint64_t> ended_by(const Plan& plan) {
-  std::vector<std::uint64_t> pids;
+std::vector<pid_t> ended_by(const Plan& plan) {
+  std::vector<pid_t> pids;
   for (const auto& step : plan.steps)
-    if (step.action != Action::refuse) pids.push_back(static_cast<std::uint64_t>(step.key.pid));
+    if (step.action != Action::refuse) pids.push_back(step.key.pid);
   std::sort(pids.begin(), pids.end());
   return pids;
 }
@@ -130,10 +117,10 @@ WhyPart frees_part(const WhyReport& report, const WhySubject& subject) {
   const auto all = ended_by(subject.asked);
   if (!usual.empty())
     part.sentences.push_back(
-        fmt::format("'vacate free --gpu {}' ends the leftovers: {}", *subject.gpu, pid_list(usual)));
+        fmt::format("'vacate free --gpu {}' ends the leftovers: {}", *subject.gpu, why_pids(usual)));
   if (all.size() > usual.size())
     part.sentences.push_back(
-        fmt::format("'vacate free --all --gpu {}' ends what is live or unsure too: {}", *subject.gpu, pid_list(all)));
+        fmt::format("'vacate free --all --gpu {}' ends what is live or unsure too: {}", *subject.gpu, why_pids(all)));
   for (const auto& step : subject.asked.steps)
     if (step.action == Action::refuse)
       part.sentences.push_back(fmt::format("pid {} is refused even so, {}{}{}", step.key.pid, step.rule,
@@ -161,7 +148,7 @@ std::vector<WhyPart> explain_gpu(const WhyReport& report, const WhySubject& subj
   WhyPart reset{"reset", {}};
   for (const auto& blocker : account->reset_blockers)
     reset.sentences.push_back(
-        fmt::format("{} would make a reset fail: {}", titled(report.snapshot, blocker.pid), blocker.way));
+        fmt::format("{} would make a reset fail: {}", why_name(report.snapshot, blocker.pid), blocker.way));
   parts.push_back(std::move(explanations));
   parts.push_back(health_part(*gpu));
   parts.push_back(std::move(reset));

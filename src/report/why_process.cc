@@ -9,27 +9,10 @@
 #include "model/origin.h"
 #include "report/format.h"
 #include "report/why.h"
+#include "report/why_words.h"
 
 namespace vacate {
 namespace {
-
-constexpr std::size_t kLongestTitle = 256;
-
-std::string title_text(const Process& process) { return printable(title_of(process), kLongestTitle); }
-
-/// With blanks, so that a long list can be broken into lines.
-std::string pid_list(const std::vector<pid_t>& pids) {
-  std::string list;
-  for (const char c : format_ranges({pids.begin(), pids.end()}))
-    list += c == ',' ? std::string(", ") : std::string(1, c);
-  return list;
-}
-
-/// "4711 (python3)" where it was seen.
-std::string named(const Snapshot& snapshot, pid_t pid) {
-  const auto* process = snapshot.find(pid);
-  return process != nullptr ? fmt::format("{} ({})", pid, title_text(*process)) : std::to_string(pid);
-}
 
 /// Is this one that the scan could not look into? Then that nothing of it was found proves nothing.
 bool is_out_of_sight(const Snapshot& snapshot, const Process& process, const Holder* holder) {
@@ -174,18 +157,18 @@ WhyPart group_part(const WhyReport& report, const Group* group, pid_t pid) {
     part.sentences.push_back(
         fmt::format("it shares a client of the driver with {}: the memory comes back when the last "
                     "of them has let go",
-                    pid_list(shared)));
+                    why_pids(shared)));
   if (group == nullptr) return part;
   std::vector<pid_t> relatives;
   for (const auto& relative : group->relatives) relatives.push_back(relative.key.pid);
   const bool is_alone = group->holders.size() <= 1 && relatives.empty();
   if (!is_alone)
     part.sentences.push_back(
-        fmt::format("it stands or falls with group {}: holders {}", group->id, pid_list(group->holders)) +
-        (relatives.empty() ? "" : "; relatives that hold nothing: " + pid_list(relatives)));
+        fmt::format("it stands or falls with group {}: holders {}", group->id, why_pids(group->holders)) +
+        (relatives.empty() ? "" : "; relatives that hold nothing: " + why_pids(relatives)));
   if (group->owner)
     part.sentences.push_back(
-        fmt::format("owner: {} ({})", group->owner->pid, printable(group->owner_title, kLongestTitle)));
+        fmt::format("owner: {} ({})", group->owner->pid, printable(group->owner_title, kLongestWhyTitle)));
   return part;
 }
 
@@ -252,7 +235,7 @@ std::optional<std::string> narrower(const WhySubject& subject, pid_t pid) {
   const auto others = also_ended(subject.asked, pid);
   if (others.size() >= also_ended(subject.usual, pid).size()) return std::nullopt;
   return fmt::format("'vacate free --pid {}' ends {}", pid,
-                     others.empty() ? "it alone" : fmt::format("it and these only: {}", pid_list(others)));
+                     others.empty() ? "it alone" : fmt::format("it and these only: {}", why_pids(others)));
 }
 
 std::string refusal_text(const Step& step) {
@@ -280,7 +263,7 @@ WhyPart frees_part(const WhySubject& subject, const Holder& holder) {
   const bool ends =
       (usual != nullptr && usual->action != Action::refuse) || (asked != nullptr && asked->action != Action::refuse);
   if (const auto others = also_ended(plan, pid); ends && !others.empty())
-    part.sentences.push_back(fmt::format("that plan ends these as well: {}", pid_list(others)));
+    part.sentences.push_back(fmt::format("that plan ends these as well: {}", why_pids(others)));
   if (auto command = narrower(subject, pid)) part.sentences.push_back(std::move(*command));
   if (usual != nullptr && usual->action == Action::terminate_client)
     part.sentences.emplace_back(
@@ -302,7 +285,7 @@ WhyPart futile_part(const WhyReport& report, const Process& process, const Holde
   }
   if (holder->role == HolderRole::files) say("ending it frees no memory: it has device files open and no context");
   if (const auto shared = sharers(report.snapshot, process.key.pid); !shared.empty())
-    say(fmt::format("ending it alone frees nothing while {} keep the same client", pid_list(shared)));
+    say(fmt::format("ending it alone frees nothing while {} keep the same client", why_pids(shared)));
   const Origin origin = parse_origin(process.cgroup);
   for (const auto& unit : report.snapshot.services.units)
     if (origin.unit == unit.name && !unit.restart.empty() && unit.restart != "no" && unit.active_state == "active")
@@ -326,7 +309,7 @@ WhyPart subject_part(const WhyReport& report, const Process& process, const Hold
   if (process.started > 0)
     line += fmt::format(", started {} before", format_age(report.snapshot.time - process.started));
   part.sentences.push_back(std::move(line));
-  part.sentences.push_back("it calls itself " + title_text(process));
+  part.sentences.push_back("it calls itself " + why_title(process));
   if (is_out_of_sight(report.snapshot, process, holder)) {
     part.sentences.emplace_back("what it holds cannot be seen: run as root");
   } else if (holder == nullptr) {
@@ -344,7 +327,7 @@ std::vector<WhyPart> explain_unseen(const WhyReport& report, const ProcessSelect
   WhyPart part{"subject", {}};
   if (namesake != nullptr) {
     part.sentences.push_back(fmt::format("pid {} is another process now: {}, which calls itself {}", wanted.pid,
-                                         to_string(namesake->key), title_text(*namesake)));
+                                         to_string(namesake->key), why_title(*namesake)));
     return {std::move(part)};
   }
   part.sentences.push_back(fmt::format("no process {} was seen", wanted.pid));
@@ -362,7 +345,7 @@ std::vector<WhyPart> explain_unseen(const WhyReport& report, const ProcessSelect
     if (charge.driver_pid == wanted.pid) {
       charges.sentences.push_back(fmt::format("GPU {}: {}", charge.gpu, charge.detail));
       for (const auto pid : charge.inheritors)
-        charges.sentences.push_back("what it opened is kept by " + named(report.snapshot, pid));
+        charges.sentences.push_back("what it opened is kept by " + why_name(report.snapshot, pid));
     }
   return {std::move(part), std::move(charges)};
 }
@@ -374,7 +357,7 @@ WhyPart relative_part(const Group& group, pid_t pid) {
     if (relative.key.pid != pid) continue;
     part.sentences.emplace_back(describe(relative.standing));
     part.sentences.push_back(fmt::format("it holds nothing itself, and belongs to group {} of holders {}", group.id,
-                                         pid_list(group.holders)));
+                                         why_pids(group.holders)));
     if (relative.resource_tracker)
       part.sentences.emplace_back("Python's resource tracker: it ends by itself when those that it serves have ended");
     else if (relative.standing == Standing::leftover)
